@@ -63,7 +63,7 @@ def test_observer_sees_everything_and_why_controls_are_disabled(
     expect(question(eve, "city").get_by_label("Oslo")).to_be_disabled()
     expect(eve.locator(".request-actions button:visible")).to_have_count(0)
     expect(eve.get_by_role("button", name="Approve")).to_be_disabled()
-    # Why is said once, and whatever is off points to it.
+    # The reason is shown once, and disabled controls refer to it.
     expect(eve.get_by_text("but not answer or change").filter(visible=True)).to_have_count(1)
     for off in (eve.locator(".request"), eve.locator(".tool-ask")):
         expect(off).to_have_accessible_description(re.compile("You can view this session"))
@@ -71,7 +71,7 @@ def test_observer_sees_everything_and_why_controls_are_disabled(
     expect(eve.get_by_role("button", name="Share", exact=True)).to_be_hidden()
     expect(eve.locator(".session-row")).to_have_count(1)
     # The host would not have it either, whatever a page allows.
-    said = eve.evaluate(
+    described = eve.evaluate(
         """async () => {
           const { Host } = await import("/page/0/client/host.js");
           const token = sessionStorage.getItem("session-server.token");
@@ -88,7 +88,7 @@ def test_observer_sees_everything_and_why_controls_are_disabled(
           }
         }"""
     )
-    assert said == "You may watch this session, but not change it."
+    assert described == "You may watch this session, but not change it."
 
 
 def test_answerer_answers_on_a_phone_under_their_name(person: People, stage: Stage) -> None:

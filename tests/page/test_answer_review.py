@@ -26,7 +26,7 @@ def drafts(page: Page, name: str, value: str) -> None:
 
 
 def sent(stage: Stage, session: str) -> Any:
-    """What the asker is told."""
+    """What the asker receives."""
     url = f"{stage.url}/v1/sessions/{session}/requests/r?wait=10"
     return http("GET", url)["content"]
 

@@ -68,7 +68,7 @@ def test_of_two_people_typing_at_once_one_has_to_choose(
     other.keyboard.press("Control+Enter")
     for page in pages:
         expect(page.locator(".outcome .review-row")).to_have_text(f"Plan{wanted}")
-    # Who was overruled is told what of theirs did not get in; who chose knows.
+    # Only the person whose text was replaced sees what was not included.
     assert other.locator(".unsent").count() == 0
     assert pages[holder].locator(".unsent").count() == (choice == "Keep mine")
 

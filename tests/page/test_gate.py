@@ -42,7 +42,7 @@ def shared(server: ServerProcess, **wanted: object) -> str:
 
 
 def says(page: Page, title: str, text: str) -> None:
-    """It is told once, plainly, and with nothing of the page around it."""
+    """It is shown once, plainly, and without the page around it."""
     expect(page.get_by_role("heading", name=title)).to_be_visible()
     expect(page.locator(".gate-text")).to_contain_text(text)
     expect(page.locator(".panes")).to_be_hidden()

@@ -48,7 +48,7 @@ def test_mcp_servers_show_their_state_with_problems_first(
         expect(servers.nth(number)).to_contain_text(name)
         for piece in rest.split(" · "):
             expect(servers.nth(number)).to_contain_text(piece)
-    # Where there is little room, good news is no news.
+    # On a small screen only problems are shown.
     phone = person("Ben", **phone_options()).goes_to("#/s/calls")
     expect(phone.locator(".server").filter(visible=True)).to_have_count(3)
     state = {"kind": "ready"}

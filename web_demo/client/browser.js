@@ -89,7 +89,7 @@ function followVisibility(host) {
   else host.retry();
 }
 
-// Preferences that are kept between visits; where storage is not allowed or full, until the page
+// Preferences that are stored between visits; where storage is not allowed or full, until the page
 // closes.
 
 const PREFIX = "session-server.";

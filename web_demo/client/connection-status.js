@@ -69,8 +69,10 @@ export class ConnectionStatus extends Events {
     const token = phase === "closed" ? credential.problem : undefined;
     const status = { phase, waiting, text, error, token };
     if (same(status, this.status)) return;
+    // While it is live the count is not shown, and it changes with every draft.
+    const isShown = phase !== "live" || this.status.phase !== "live";
     this.status = status;
-    this.emit("change", status);
+    if (isShown) this.emit("change", status);
   }
 
   /** @param {number} waiting @returns {Phase} */

@@ -1,8 +1,8 @@
 /**
  * The access token: which one is in use, and what else to try when the host refuses it.
  *
- * The tab keeps the one it uses, for reloads. The browser keeps one for the whole host, for new tabs,
- * and one for each session that a link led to. A link never replaces what the browser kept for the
+ * The tab stores the one it uses, for reloads. The browser stores one for the whole host, for new
+ * tabs, and one for each session that a link led to. A link never replaces the one stored for the
  * host: opening a guest's link must not make a guest of the owner. A new tab tries without first (on
  * one's own machine none is needed), then the host's, then that of the session it shows. What is
  * refused is forgotten everywhere.
@@ -28,10 +28,10 @@ const TOKEN_SUBPROTOCOL = "bearer.";
 
 /** @extends {Events<{ change: undefined, accepted: undefined }>} */
 export class Credential extends Events {
-  /** @type {TokenProblem | undefined} why the host does not let us in */ problem;
+  /** @type {TokenProblem | undefined} why the host refuses access */ problem;
   /** @type {Set<string | undefined>} */ #tried = new Set();
   /** @type {ClientError | undefined} why the host refused a token */ #refusal;
-  /** @type {string | undefined} the storage key for a new token, once the host accepts it */ #keepAs;
+  /** @type {string | undefined} the storage key for a new token, once the host accepts it */ #storeAs;
   #isPasted = false;
   #tab;
   #browser;
@@ -49,7 +49,7 @@ export class Credential extends Events {
     const given = token && sendable(token);
     if (given) {
       write(tab, given);
-      this.#keepAs = keyOf(session);
+      this.#storeAs = keyOf(session);
     }
     /** @type {string | undefined} */
     this.token = given || read(tab);
@@ -60,26 +60,26 @@ export class Credential extends Events {
     return this.token === undefined ? [] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + this.token];
   }
 
-  /** Whether the browser keeps another token for the host than this tab uses. */
+  /** Whether the browser has stored another token for the host than this tab uses. */
   get hasOther() {
-    const kept = read(this.#browser);
-    return this.token !== undefined && kept !== undefined && kept !== this.token;
+    const stored = read(this.#browser);
+    return this.token !== undefined && stored !== undefined && stored !== this.token;
   }
 
   /** Whether new tabs find the token in use, if only for the session of its link. */
-  get isKept() {
+  get isStored() {
     return keysOf(this.#browser).some((key) => read(this.#browser, key) === this.token);
   }
 
-  /** Switches this tab to the token that the browser keeps for the host. */
+  /** Switches this tab to the token that the browser has stored for the host. */
   useOther() {
     this.#resetAttempts();
     this.#setToken(read(this.#browser));
     write(this.#tab, this.token);
   }
 
-  /** Makes the browser keep the token of this tab for the host. */
-  keep() {
+  /** Stores the token of this tab in the browser, for the host. */
+  store() {
     write(this.#browser, this.token);
   }
 
@@ -96,9 +96,9 @@ export class Credential extends Events {
   accepted() {
     this.#resetAttempts();
     write(this.#tab, this.token);
-    const isFree = this.#keepAs !== KEY || this.#isPasted || read(this.#browser) === undefined;
-    if (this.#keepAs && isFree) write(this.#browser, this.token, this.#keepAs);
-    this.#keepAs = undefined;
+    const isFree = this.#storeAs !== KEY || this.#isPasted || read(this.#browser) === undefined;
+    if (this.#storeAs && isFree) write(this.#browser, this.token, this.#storeAs);
+    this.#storeAs = undefined;
     this.emit("accepted", undefined);
   }
 
@@ -110,7 +110,7 @@ export class Credential extends Events {
    */
   refused(error) {
     const { token } = this;
-    this.#keepAs = undefined;
+    this.#storeAs = undefined;
     this.#tried.add(token);
     if (token !== undefined) {
       this.#refusal = error;
@@ -141,7 +141,7 @@ export class Credential extends Events {
   use(text) {
     this.#resetAttempts();
     const { token, session } = linkIn(text);
-    this.#keepAs = keyOf(session);
+    this.#storeAs = keyOf(session);
     this.#isPasted = true;
     this.#setToken(token);
     write(this.#tab, this.token);

@@ -11,7 +11,7 @@
 /** @import { Answer, InputAnswerChanged, Value } from "./types.d.ts" */
 import {
   covers,
-  hasNews,
+  hasRemoteChange,
   initialDraft,
   isDecided,
   isTypedValue,
@@ -36,8 +36,8 @@ import { decided } from "./review.js";
 
 /** @typedef {{ resolve: () => void, reject: (error: ClientError) => void }} Waiter */
 
-/** @extends {Events<{ change: Field }>} */
-export class Field extends Events {
+/** @extends {Events<{ change: DraftField }>} */
+export class DraftField extends Events {
   /** @type {string | undefined} why the host refused the last value */ error;
   isClosed = false;
   #questions;
@@ -412,10 +412,10 @@ export class Field extends Events {
 
   get #canSend() {
     const { phase } = this;
-    const hasMore = phase === "sending" && this.isDirty && !hasNews(this.#state);
+    const hasMore = phase === "sending" && this.isDirty && !hasRemoteChange(this.#state);
     const isWanted = phase === "unsent" || hasMore || (phase === "synced" && this.#mustSend);
     if (this.isClosed || !isWanted) return false;
-    return this.#questions.isLive && !this.#questions.isCompleting(this.requestId);
+    return this.#questions.canSendDrafts(this.requestId);
   }
 
   #sent() {
@@ -450,7 +450,7 @@ export class Field extends Events {
   }
 }
 
-/** @param {Field} field @param {Answer | undefined} answer @returns {InputAnswerChanged} */
+/** @param {DraftField} field @param {Answer | undefined} answer @returns {InputAnswerChanged} */
 const answerChanged = ({ requestId, questionId }, answer) =>
   present({ type: "session/inputAnswerChanged", requestId, questionId, answer });
 

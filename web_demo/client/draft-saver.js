@@ -1,4 +1,4 @@
-/** What one field keeps in the browser's storage, and when. */
+/** When the draft of one field is saved in the browser's storage, and the earlier text to offer. */
 
 /** @import { BrowserStorage, StoredText } from "./storage.js" */
 /** @import { Answer, Author, Question, Value } from "./types.d.ts" */

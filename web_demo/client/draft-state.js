@@ -71,7 +71,7 @@ const isBack = (state, event) => isBase(state, event) && uncovers(state, event);
 const uncoversTyping = (state, event) => uncovers(state, event) && isTyping(state, event);
 
 /** @param {DraftState} state */
-export const hasNews = ({ atHost, base, shown }) =>
+export const hasRemoteChange = ({ atHost, base, shown }) =>
   !same(withoutMeta(atHost), base) && !agree(atHost, shown);
 
 /** @param {DraftState} state */
@@ -84,22 +84,22 @@ const isBlank = ({ shown, atHost }) => !shown && isDecided(atHost);
 /** @type {Change} */ const note = (_, { answer }) => ({ atHost: answer });
 /** @type {Change} */
 const rebase = (_, { answer }) => ({ atHost: answer, base: withoutMeta(answer) });
-/** @type {Change} */
-const follow = (_, { answer }) => {
+/** @param {Answer | undefined} answer - what the host has */
+function synced(answer) {
   const base = withoutMeta(answer);
   return { atHost: answer, base, shown: base, isOwn: false };
-};
+}
+/** @type {Change} */ const follow = (_, { answer }) => synced(answer);
 /** @type {Change} */
 const adopt = (state, event) => ({
   ...follow(state, event),
   isOwn: state.isOwn && state.shown?.state === event.answer?.state,
 });
-/** @type {Change} */ const followHost = (state) => follow(state, { type: "received", answer: state.atHost });
-/** @type {Change} */ const useTheirs = (state) => ({ ...followHost(state, NO_EVENT), isOwn: true });
+/** @type {Change} */ const followHost = ({ atHost }) => synced(atHost);
+/** @type {Change} */ const useTheirs = ({ atHost }) => ({ ...synced(atHost), isOwn: true });
 /** @type {Change} */ const keepShown = ({ atHost }) => ({ base: withoutMeta(atHost) });
 /** @type {Change} */
 const showOver = (state, event) => ({ ...show(state, event), base: withoutMeta(state.atHost) });
-/** @type {DraftEvent} */ const NO_EVENT = { type: "left" };
 
 /** @type {readonly DraftPhase[]} */ const AT_REST = ["synced", "unsent", "refused", "emptied"];
 /** @type {readonly DraftPhase[]} */ const ANY = [...AT_REST, "sending", "contested"];
@@ -131,10 +131,10 @@ export const TABLE = [
   [["sending"], "confirmed", uncovers, "synced", follow],
   [ANY, "confirmed", always, "unsent", rebase],
   [["sending"], "failed", isMore, "sending", nothing],
-  [["sending"], "failed", hasNews, "contested", nothing],
+  [["sending"], "failed", hasRemoteChange, "contested", nothing],
   [["sending"], "failed", isEdited, "unsent", nothing],
   [["sending"], "failed", always, "synced", nothing],
-  [["sending"], "refused", hasNews, "contested", nothing],
+  [["sending"], "refused", hasRemoteChange, "contested", nothing],
   [["sending"], "refused", always, "refused", nothing],
 
   [["unsent", "contested"], "received", isDecision, "unsent", rebase],
@@ -162,10 +162,7 @@ export const TABLE = [
  * @param {Answer | undefined} atHost - what the host has
  * @returns {DraftState}
  */
-export function initialDraft(atHost) {
-  const answer = withoutMeta(atHost);
-  return { phase: "synced", shown: answer, base: answer, atHost, isOwn: false };
-}
+export const initialDraft = (atHost) => ({ phase: "synced", ...synced(atHost) });
 
 /**
  * A draft that was saved before the page was loaded again; what the host has is received next.

@@ -125,24 +125,24 @@ export class Host extends Events {
     this.#connection.restart();
   }
 
-  /** Whether this tab uses a link, while the browser keeps another token for new tabs. */
+  /** Whether this tab uses a link, while the browser has stored another token for new tabs. */
   get hasOtherToken() {
     return this.#credential.hasOther;
   }
 
-  get isTokenKept() {
-    return this.#credential.isKept;
+  get isTokenStored() {
+    return this.#credential.isStored;
   }
 
-  /** This tab switches to the token that the browser keeps. */
+  /** This tab switches to the token that the browser has stored. */
   useOtherToken() {
     this.#credential.useOther();
     this.#connection.restart();
   }
 
   /** New tabs use the token of this one. */
-  keepToken() {
-    this.#credential.keep();
+  storeToken() {
+    this.#credential.store();
   }
 
   /** Continues without a token, if the host allows that. */
@@ -245,7 +245,7 @@ export class Host extends Events {
     const session = new Session(uri, services);
     this.#open.set(uri, { session, users: 1 });
     session.onClose = () => this.#close(session);
-    session.on("settled", () => this.#settled(session));
+    session.on("progress", () => this.#progressed(session));
     session.on("change", ({ envelope }) => this.#learnAuthor(envelope));
     return session;
   }
@@ -255,7 +255,7 @@ export class Host extends Events {
     const entry = this.#open.get(session.uri);
     if (entry?.session !== session) return;
     entry.users -= 1;
-    this.#settled(session);
+    this.#progressed(session);
   }
 
   /**
@@ -263,7 +263,7 @@ export class Host extends Events {
    *
    * @param {Session} session
    */
-  #settled(session) {
+  #progressed(session) {
     const entry = this.#open.get(session.uri);
     if (entry?.session === session && entry.users <= 0 && session.waiting === 0) {
       this.#open.delete(session.uri);

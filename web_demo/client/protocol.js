@@ -8,11 +8,12 @@
 /** @import { Client } from "./tab-identity.js" */
 /**
  * @import {
- *   InitializeResult, Present, ReconnectResult, RpcError, SessionSummary, SummaryChanges,
+ *   InitializeResult, Present, ReconnectResult, SessionSummary, SummaryChanges,
  * } from "./types.d.ts"
  */
-import { commandFailed, ClientError } from "./errors.js";
+import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
+import { Exchange } from "./json-rpc.js";
 import { Subscriptions, ROOT } from "./subscriptions.js";
 
 export const VERSION = "0.3.0";
@@ -203,60 +204,5 @@ export class Protocol extends Events {
         break;
       default: // kinds that this version does not know
     }
-  }
-}
-
-// The JSON-RPC frames of one connection. Ids start again on each connection.
-
-/**
- * Called synchronously when the response arrives: the next frame may depend on it.
- *
- * @typedef {{ resolve: (result: any) => void, reject: (error: ClientError) => void }} Response
- */
-
-export class Exchange {
-  /** @type {((text: string) => void) | undefined} */
-  #write;
-  /** @type {Map<number, Response>} */
-  #commands = new Map();
-  #lastId = 0;
-
-  /** @param {(text: string) => void} write */
-  begin(write) {
-    this.#write = write;
-    this.#lastId = 0;
-  }
-
-  /** The connection has ended: no response will come. */
-  end() {
-    this.#write = undefined;
-    const asked = [...this.#commands.values()];
-    this.#commands.clear();
-    for (const { reject } of asked) reject(new ClientError("lost", "The connection was lost."));
-  }
-
-  /** @param {string} method @param {object} params @param {Response} response */
-  ask(method, params, response) {
-    this.#lastId += 1;
-    this.#commands.set(this.#lastId, response);
-    this.#writeFrame({ jsonrpc: "2.0", id: this.#lastId, method, params });
-  }
-
-  /** @param {string} method @param {object} params */
-  notify(method, params) {
-    this.#writeFrame({ jsonrpc: "2.0", method, params });
-  }
-
-  /** @param {{ id: number, result?: any, error?: RpcError }} answer */
-  answer({ id, result, error }) {
-    const asked = this.#commands.get(id);
-    this.#commands.delete(id);
-    if (error) asked?.reject(commandFailed(error));
-    else asked?.resolve(result);
-  }
-
-  /** @param {object} frame */
-  #writeFrame(frame) {
-    this.#write?.(JSON.stringify(frame));
   }
 }

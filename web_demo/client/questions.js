@@ -12,7 +12,7 @@
  *   ResponseKind, SessionState, Value,
  * } from "./types.d.ts"
  */
-import { Field } from "./draft-field.js";
+import { DraftField } from "./draft-field.js";
 import { Events } from "./events.js";
 import { answerTo, openRequest } from "./reducers/input-requests.js";
 import { same } from "./reducers/updates.js";
@@ -37,10 +37,10 @@ const CLOSINGS = 64;
  * }} Services
  */
 
-/** @extends {Events<{ field: Field, closed: Closing }>} */
+/** @extends {Events<{ field: DraftField, closed: Closing }>} */
 export class Questions extends Events {
   /** @type {Map<string, Closing>} */ closings = new Map();
-  /** @type {Map<string, Field>} */ #fields = new Map();
+  /** @type {Map<string, DraftField>} */ #fields = new Map();
   #mirror;
   #protocol;
   /** @type {SessionState | undefined} */ #known;
@@ -62,19 +62,17 @@ export class Questions extends Events {
 
   // For fields
 
-  get isLive() {
-    return this.#protocol.isLive;
-  }
-
   /**
-   * Whether the whole form is being sent: a draft after it would come too late.
+   * Whether there is a connection, and the form is not being completed: a draft after that would
+   * come too late.
    *
    * @param {string} requestId
    */
-  isCompleting(requestId) {
-    return this.#mirror.pending.some(
+  canSendDrafts(requestId) {
+    const isCompleting = this.#mirror.pending.some(
       ({ action }) => action.type === "session/inputCompleted" && action.requestId === requestId,
     );
+    return this.#protocol.isLive && !isCompleting;
   }
 
   /** @param {string} requestId @param {string} questionId @returns {Question | undefined} */
@@ -96,14 +94,14 @@ export class Questions extends Events {
    *
    * @param {string} requestId
    * @param {string} questionId
-   * @returns {Field}
+   * @returns {DraftField}
    */
   field(requestId, questionId) {
     const name = keyOf(requestId, questionId);
     const known = this.#fields.get(name);
     if (known) return known;
     const request = openRequest(this.#mirror.confirmed, requestId);
-    const field = new Field(this, requestId, questionId, answerTo(request, questionId));
+    const field = new DraftField(this, requestId, questionId, answerTo(request, questionId));
     if (!request && this.closings.has(requestId)) field.close(undefined);
     else this.#fields.set(name, field);
     return field;
@@ -140,7 +138,7 @@ export class Questions extends Events {
     if (openRequest(this.#mirror.confirmed, requestId) && this.question(requestId, questionId)) {
       this.field(requestId, questionId).restore(draft);
     } else {
-      this.storage.keepTextOf(draft);
+      this.storage.saveTextOf(draft);
       this.storage.dropDraft(draft);
     }
   }

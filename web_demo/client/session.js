@@ -1,6 +1,6 @@
 /** One session as views use it: its state, the fields of its questions, presence, and actions. */
 
-/** @import { Field } from "./draft-field.js" */
+/** @import { DraftField } from "./draft-field.js" */
 /** @import { Change, Mirror } from "./mirror.js" */
 /** @import { Protocol } from "./protocol.js" */
 /** @import { BrowserStorage } from "./storage.js" */
@@ -35,9 +35,9 @@ export const REVIEW_CHANGED = "reviewChanged";
 
 /**
  * @extends {Events<{
- *   change: Change<SessionState>, presence: readonly Present[], closed: Closing, field: Field,
+ *   change: Change<SessionState>, presence: readonly Present[], closed: Closing, field: DraftField,
  *   rejected: { action: Action, reason: string, refusal?: string }, gone: ClientError,
- *   phase: SessionPhase, settled: undefined,
+ *   phase: SessionPhase, progress: undefined,
  * }>}
  */
 export class Session extends Events {
@@ -77,7 +77,7 @@ export class Session extends Events {
     this.#questions.on("closed", (closing) => this.emit("closed", closing));
     this.#questions.on("field", (field) => {
       this.emit("field", field);
-      this.#emitSettled();
+      this.#emitProgress();
     });
     this.#presence?.on("change", (everybody) => this.emit("presence", everybody));
     this.#typing.on("change", (place) => this.#presence?.setEditing(place));
@@ -190,7 +190,7 @@ export class Session extends Events {
     } catch (error) {
       throw this.#withDetails(/** @type {ClientError} */ (error), action);
     } finally {
-      this.#emitSettled();
+      this.#emitProgress();
     }
   }
 
@@ -320,7 +320,7 @@ export class Session extends Events {
     this.#questions.restore((tab) => tab !== this.#services.tab.id && !open.has(tab));
     this.#outbox.adopt(open);
     this.#isReady();
-    this.#emitSettled();
+    this.#emitProgress();
   }
 
   /** @param {Change<SessionState>} change */
@@ -331,7 +331,7 @@ export class Session extends Events {
       const { action, reason, refusal } = change;
       this.emit("rejected", { action, reason, refusal });
     }
-    this.#emitSettled();
+    this.#emitProgress();
   }
 
   /** @param {ClientError} error */
@@ -341,11 +341,12 @@ export class Session extends Events {
     if (error.code !== "closed") this.#services.storage.forget(this.uri);
     this.emit("phase", this.phase);
     if (error.code !== "closed") this.emit("gone", error);
-    this.#emitSettled();
+    this.#emitProgress();
   }
 
-  #emitSettled() {
-    this.emit("settled", undefined);
+  /** Something was edited, sent, confirmed or refused here: `waiting` may differ. */
+  #emitProgress() {
+    this.emit("progress", undefined);
   }
 
   /**

@@ -115,7 +115,7 @@ export class BrowserStorage {
    *
    * @param {StoredDraft} draft
    */
-  keepTextOf({ session, at, requestId, questionId, kind, message, answer }) {
+  saveTextOf({ session, at, requestId, questionId, kind, message, answer }) {
     const value = answer && answer.state !== "skipped" ? answer.value : undefined;
     if (!value || kind === undefined || message === undefined) return;
     this.putText({ session, at, requestId, questionId, kind, message, value });
@@ -150,13 +150,13 @@ export class BrowserStorage {
   }
 
   /**
-   * The session was removed, or is not accessible any more. Texts are kept in case it comes back.
+   * The session was removed, or is not accessible any more. Texts stay in case it comes back.
    *
    * @param {string} session
    */
   forget(session) {
     for (const draft of this.drafts(session)) {
-      this.keepTextOf(draft);
+      this.saveTextOf(draft);
       this.dropDraft(draft);
     }
     for (const action of this.actions(session)) this.dropAction(action);

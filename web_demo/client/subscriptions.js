@@ -4,17 +4,17 @@
  */
 
 /** @import { Pending } from "./mirror.js" */
-/** @import { Exchange } from "./protocol.js" */
+/** @import { Exchange } from "./json-rpc.js" */
 /** @import { Client } from "./tab-identity.js" */
 /** @import { ActionEnvelope, RejectionEnvelope, SessionState, Snapshot } from "./types.d.ts" */
 import { ClientError } from "./errors.js";
 import { Mirror } from "./mirror.js";
 import { outcomeIn, isObsolete } from "./echoes.js";
+import { excessiveSize, FRAME_BYTES, notification } from "./json-rpc.js";
 import { reduceRoot, reduceSession } from "./reducers/session.js";
 import { predicted } from "./review.js";
 
 export const ROOT = "ahp-root://";
-export const FRAME_BYTES = 1_048_576;
 /** Unconfirmed own actions, at most; further ones are refused here. */
 export const PENDING_LIMIT = 1_000;
 
@@ -43,15 +43,10 @@ export class Subscriptions {
     return [...this.mirrors.keys(), ...this.presenceChannels];
   }
 
-  get waiting() {
-    return this.#pending.length;
-  }
-
-  get #pending() {
-    const all = [...this.mirrors.values()].flatMap((mirror) =>
-      mirror.pending.map((pending) => ({ mirror, pending })),
-    );
-    return all.sort((one, other) => one.pending.clientSeq - other.pending.clientSeq);
+  get #pendingCount() {
+    let count = 0;
+    for (const { pending } of this.mirrors.values()) count += pending.length;
+    return count;
   }
 
   /**
@@ -99,26 +94,31 @@ export class Subscriptions {
    */
   dispatch(mirror, pending) {
     if (mirror.error) throw mirror.error;
-    if (this.waiting >= PENDING_LIMIT) {
+    if (this.#pendingCount >= PENDING_LIMIT) {
       const waiting = `${PENDING_LIMIT} changes are waiting to be confirmed.`;
       throw new ClientError("tooMany", `${waiting} Wait until the host has confirmed them.`);
     }
-    const size = new TextEncoder().encode(JSON.stringify(params(mirror, pending))).length + 100;
-    if (size > FRAME_BYTES) {
+    const message = messageOf(mirror, pending);
+    const size = excessiveSize(message);
+    if (size !== undefined) {
       const allowed = `at most ${FRAME_BYTES} are allowed`;
       throw new ClientError("tooLarge", `This is too large: ${size} bytes, ${allowed}.`);
     }
     pending.isSent = this.isLive && mirror.confirmed !== undefined;
     mirror.dispatch(pending);
-    if (pending.isSent) this.#write(mirror, pending);
+    if (pending.isSent) this.#exchange.send(message);
   }
 
   // Connections
 
-  /** Sends everything that waited for a connection. */
+  /** Sends everything that waited for a connection, in the order in which it was done. */
   goLive() {
     this.isLive = true;
-    for (const { mirror, pending } of this.#pending) this.#send(mirror, pending);
+    const all = [...this.mirrors.values()].flatMap((mirror) =>
+      mirror.pending.map((pending) => ({ mirror, pending })),
+    );
+    all.sort((one, other) => one.pending.clientSeq - other.pending.clientSeq);
+    for (const { mirror, pending } of all) this.#send(mirror, pending);
   }
 
   lost() {
@@ -218,12 +218,7 @@ export class Subscriptions {
   #send(mirror, pending) {
     if (mirror.confirmed === undefined) return;
     pending.isSent = true;
-    this.#write(mirror, pending);
-  }
-
-  /** @param {AnyMirror} mirror @param {Pending} pending */
-  #write(mirror, pending) {
-    this.#exchange.notify("dispatchAction", params(mirror, pending));
+    this.#exchange.send(messageOf(mirror, pending));
   }
 }
 
@@ -238,4 +233,5 @@ const notFound = () =>
 const IGNORED = { resolve: () => {}, reject: () => {} };
 
 /** @param {AnyMirror} mirror @param {Pending} pending */
-const params = (mirror, { clientSeq, action }) => ({ channel: mirror.channel, clientSeq, action });
+const messageOf = ({ channel }, { clientSeq, action }) =>
+  notification("dispatchAction", { channel, clientSeq, action });

@@ -7,7 +7,8 @@
 import { reviewOf as itemsOf } from "../client/review.js";
 import { capital, counted, isMe, labelOf, nameOf, timeOf, valueText } from "../text/format.js";
 import { h } from "../views/dom.js";
-import { byText, isSettled } from "./question-status.js";
+import { byText } from "./authors.js";
+import { isSettled } from "./question-status.js";
 import { NEEDED } from "./validation.js";
 
 /**

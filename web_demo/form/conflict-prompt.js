@@ -1,12 +1,12 @@
 // The other version of an answer, in a conflict or from an earlier draft, and the choice between
 // the two.
 
-/** @import { Alternative, Field } from "../client/draft-field.js" */
+/** @import { Alternative, DraftField } from "../client/draft-field.js" */
 /** @import { Author, Question, Value } from "../client/types.d.ts" */
 import { capital, isMe, labelOf, nameOf, valueText } from "../text/format.js";
 import { attribute, h, setText, show } from "../views/dom.js";
 import { announce } from "../views/toasts.js";
-import { hasOneInput } from "./fields.js";
+import { hasOneInput } from "./inputs.js";
 
 /** Its label, and the buttons to use it or to keep what the field shows. */
 const CHOICES = {
@@ -23,7 +23,7 @@ export class ConflictPrompt {
 
   /**
    * @param {Question} question
-   * @param {Field} field
+   * @param {DraftField} field
    * @param {() => void} chosen a version was chosen
    */
   constructor(question, field, chosen) {

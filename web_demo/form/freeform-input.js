@@ -1,6 +1,6 @@
 // Free-form answers next to a list of options: one line of text, or several as chips.
 
-/** @import { FieldEvents } from "./fields.js" */
+/** @import { InputEvents } from "./inputs.js" */
 import { fill, h, show } from "../views/dom.js";
 
 export class FreeformInput {
@@ -10,7 +10,7 @@ export class FreeformInput {
   drawn = "";
   chips = h("div", { class: "own-list", hidden: true });
 
-  /** @param {boolean} isMany @param {() => void} changed @param {FieldEvents} events */
+  /** @param {boolean} isMany @param {() => void} changed @param {InputEvents} events */
   constructor(isMany, changed, events) {
     this.isMany = isMany;
     this.changed = changed;

@@ -1,16 +1,13 @@
 // The status of a question: its label, its mark in the strip, and whether it is settled.
 
-/** @import { Field } from "../client/draft-field.js" */
-/**
- * @import {
- *   Answer, Author, InputRequest, Present, Question, Value,
- * } from "../client/types.d.ts"
- */
+/** @import { DraftField } from "../client/draft-field.js" */
+/** @import { Author, Present, Question, Value } from "../client/types.d.ts" */
 /** @import { QuestionView } from "./question.js" */
-import { capital, isMe, labelOf, nameOf, timeOf, valueText } from "../text/format.js";
+import { capital, labelOf, nameOf, timeOf, valueText } from "../text/format.js";
 import { attribute, fill, h, icon } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
-import { hasOneInput, defaultValueOf } from "./fields.js";
+import { byText, isAlike, isOurs } from "./authors.js";
+import { hasOneInput, defaultValueOf } from "./inputs.js";
 
 /**
  * @typedef {"empty" | "proposed" | "draft" | "foreign" | "outdated" | "conflict" | "submitted"
@@ -21,7 +18,7 @@ import { hasOneInput, defaultValueOf } from "./fields.js";
  * `foreign` is someone else's draft. `outdated` was written before the question changed. `proposed`
  * is a default, or prefilled by the asker.
  * @param {Question} question
- * @param {Field} field
+ * @param {DraftField} field
  * @param {readonly Present[]} others who else is here
  * @param {Author | undefined} me
  * @returns {QuestionStatus}
@@ -42,25 +39,9 @@ export function statusOf(question, field, others, me) {
 export const isSettled = (status) => status === "submitted" || status === "skipped";
 
 /**
- * People without names have the same author; with two of them present, it may be the other's.
- * @param {Pick<Field, "by" | "isOwn">} field
- * @param {readonly Present[]} others
- * @param {Author | undefined} me
- */
-function isOurs(field, others, me) {
-  if (field.isOwn || field.by === undefined || isMe(field.by, me)) return true;
-  return isAlike(field.by, me) && !others.some(({ by }) => isAlike(by, me));
-}
-
-/** @param {Author} by @param {Author | undefined} me */
-function isAlike(by, me) {
-  return me === undefined || (by.id === me.id && by.name === me.name);
-}
-
-/**
  * What the field shows: an answer, or the default.
  * @param {Question} question
- * @param {Field} field
+ * @param {DraftField} field
  * @returns {Value | undefined}
  */
 export function shownValue(question, field) {
@@ -71,7 +52,7 @@ export function shownValue(question, field) {
 /**
  * @param {Question} question
  * @param {QuestionStatus} status
- * @param {Field} field
+ * @param {DraftField} field
  * @param {readonly Present[]} writers
  * @param {Author | undefined} me
  */
@@ -104,7 +85,7 @@ export function statusLabel(question, status, field, writers, me) {
 /**
  * Which answer counts until the draft that is shown is marked done.
  * @param {Question} question
- * @param {Field} field
+ * @param {DraftField} field
  * @param {Author | undefined} me
  */
 export function coveredText(question, { covered }, me) {
@@ -119,40 +100,6 @@ function writersText(writers, doing) {
   const names = [...new Set(writers.map((writer) => capital(nameOf(writer.by))))];
   if (names.length > 2) return `${names[0]} and ${names.length - 1} others are ${doing}`;
   return `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} ${doing}`;
-}
-
-/**
- * Who else has answered or drafted something in these requests, or is typing.
- * @param {readonly InputRequest[]} requests
- * @param {readonly Present[]} others who else is here
- * @param {Author | undefined} me
- * @returns {readonly string[]} their names
- */
-export function contributors(requests, others, me) {
-  const answers = requests.flatMap(({ answers = {} }) => Object.values(answers));
-  const layers = answers.flatMap((answer) => [answer._meta, coveredBy(answer)?._meta]);
-  const authors = layers.flatMap((meta) => (meta?.by && !isAutomatic(meta.via) ? [meta.by] : []));
-  const ids = requests.map(({ id }) => id);
-  const writers = others.filter(({ editing }) => editing && ids.includes(editing.requestId));
-  const foreign = authors.filter((by) => !isOurs({ by, isOwn: false }, others, me));
-  const all = [...foreign, ...writers.map(({ by }) => by)];
-  return [...new Set(all.map((by) => nameOf(by)))];
-}
-
-/** @param {Answer} answer */
-const coveredBy = (answer) => (answer.state === "draft" ? answer._meta?.covers : undefined);
-
-/** @param {string | undefined} via */
-const isAutomatic = (via) => ["proposed", "default", "timeout"].includes(via ?? "");
-
-/**
- * Empty for an unnamed local person: it might be anyone.
- * @param {Author | undefined} by
- * @param {Author | undefined} me
- */
-export function byText(by, me) {
-  const name = nameOf(by, me);
-  return by === undefined || (name === "someone" && !isMe(by, me)) ? "" : ` by ${name}`;
 }
 
 // The strip: one mark per question with its status, which focuses it.

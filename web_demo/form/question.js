@@ -6,7 +6,7 @@
 import { labelOf, valueText } from "../text/format.js";
 import { afterClick, attribute, h, setText, show } from "../views/dom.js";
 import { ConflictPrompt } from "./conflict-prompt.js";
-import { fieldFor, hasOneInput } from "./fields.js";
+import { inputFor, hasOneInput } from "./inputs.js";
 import {
   coveredText,
   isSettled,
@@ -52,7 +52,7 @@ export class QuestionView {
     this.isYesNo = isAlone && question.kind === "boolean";
     this.confirmed = confirmed;
     this.field = context.session.field(requestId, question.id);
-    this.input = fieldFor(question, {
+    this.input = inputFor(question, {
       id: `${this.id}-input`,
       edited: (value) => this.#edited(value),
       left: () => this.#left(),
@@ -121,11 +121,12 @@ export class QuestionView {
     const { field, question, context } = this;
     const isOpen = context.access.mayAnswer && !field.isClosed && !this.isLocked;
     const status = this.status();
+    const writers = this.writers();
     if (!this.input.problem() || field.isClosed) this.input.show(shownValue(question, field));
     this.input.enable(isOpen && !this.isYesNo);
     attribute(this.element, "data-status", status);
-    attribute(this.element, "data-writing", this.writers().length > 0);
-    const text = this.#statusText(status);
+    attribute(this.element, "data-writing", writers.length > 0);
+    const text = this.#statusText(status, writers);
     setText(this.statusText, text);
     attribute(this.statusText, "title", text);
     this.#showProblem();
@@ -133,10 +134,10 @@ export class QuestionView {
     this.#showActions(status, isOpen);
   }
 
-  /** @param {QuestionStatus} status */
-  #statusText(status) {
+  /** @param {QuestionStatus} status @param {readonly Present[]} writers */
+  #statusText(status, writers) {
     const { field, question, context, isAlone } = this;
-    const label = statusLabel(question, status, field, this.writers(), context.me);
+    const label = statusLabel(question, status, field, writers, context.me);
     const value = this.isYesNo ? valueText(question, this.value()) : "";
     const text = `${label}${value && `: ${value}`}${coveredText(question, field, context.me)}`;
     return isAlone && isSettled(status) ? `${text}, not sent yet` : text;

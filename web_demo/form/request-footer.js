@@ -84,8 +84,8 @@ export class RequestFooter {
     const isWaiting = isSending && state.completion?.isSent === false;
     show(this.element, mayAnswer);
     setText(this.progress, progressText(state));
-    const canBeTakenBack = isWaiting && !state.completion?.mayHaveArrived;
-    show(this.back, mode === "review" || isAsking || canBeTakenBack);
+    const canBeWithdrawn = isWaiting && !state.completion?.mayHaveArrived;
+    show(this.back, mode === "review" || isAsking || canBeWithdrawn);
     setText(this.back, isSending ? "Don’t send" : "Back");
     show(this.sure, isAsking);
     setText(this.sure, mode === "cancel" ? "Dismiss" : "Decline");

@@ -39,10 +39,10 @@ const shown = new WeakMap();
 export function renderMarkdown(element, source) {
   const before = shown.get(element) ?? [];
   const after = blocksOf(source);
-  const same = after.findIndex((block, index) => !isSame(before[index], block));
-  const kept = same === -1 ? after.length : same;
-  while (element.childNodes.length > kept) element.lastChild?.remove();
-  for (const block of after.slice(kept)) element.append(nodeOf(block, 0));
+  const changed = after.findIndex((block, index) => !isSame(before[index], block));
+  const unchanged = changed === -1 ? after.length : changed;
+  while (element.childNodes.length > unchanged) element.lastChild?.remove();
+  for (const block of after.slice(unchanged)) element.append(nodeOf(block, 0));
   shown.set(element, after);
 }
 

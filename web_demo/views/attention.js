@@ -1,4 +1,4 @@
-// Tells people who look at another tab that input is needed: a count in the title, a badge on the
+// Notifies people who look at another tab that input is needed: a count in the title, a badge on the
 // icon, and optionally notifications and a sound.
 
 /** @import { Host } from "../client/host.js" */
@@ -14,6 +14,8 @@ const TITLE = "session-server";
 
 export class Attention {
   title = "";
+  /** @type {number | undefined} how many sessions need input, as last shown */
+  count = undefined;
   /** @type {Map<string, Notification>} */
   notifications = new Map();
 
@@ -27,6 +29,7 @@ export class Attention {
 
   /** @param {string} title the title of what is shown */
   at(title) {
+    if (title === this.title) return;
     this.title = title;
     this.update();
   }
@@ -40,6 +43,8 @@ export class Attention {
     const count = this.waiting().length;
     const text = this.title ? `${this.title} · ${TITLE}` : TITLE;
     document.title = count > 0 ? `(${count}) ${text}` : text;
+    if (count === this.count) return;
+    this.count = count;
     const mark = document.querySelector("link[rel=icon]");
     const wanted = count > 0 ? "icon-waiting.svg" : "icon.svg";
     if (mark instanceof HTMLLinkElement && !mark.href.endsWith(`/${wanted}`)) mark.href = wanted;

@@ -5,7 +5,7 @@
 /** @import { Delayed } from "./toasts.js" */
 import { NO_AGENT } from "../client/session-list.js";
 import { preference, setPreference } from "../client/browser.js";
-import { contributors } from "../form/question-status.js";
+import { contributors } from "../form/authors.js";
 import { listed } from "../text/format.js";
 import { attribute, fill, h, icon, iconButton, show } from "./dom.js";
 import { ICONS } from "./icons.js";

@@ -33,7 +33,7 @@ function refusalText(reason) {
 export class Gate {
   title = h("h1", { tabindex: -1 });
   text = h("p", { class: "gate-text" });
-  kept = h("p", { class: "notice", hidden: true });
+  unsent = h("p", { class: "notice", hidden: true });
   input = h("input", {
     class: "field-input",
     id: "gate-token",
@@ -57,7 +57,7 @@ export class Gate {
   element = h(
     "main",
     { class: "gate", hidden: true },
-    h("div", { class: "gate-inside stack" }, this.mark, this.title, this.text, this.kept, this.form),
+    h("div", { class: "gate-inside stack" }, this.mark, this.title, this.text, this.unsent, this.form),
   );
   /** Whether the token that is being tried was entered here. */
   isTried = false;
@@ -95,8 +95,8 @@ export class Gate {
       this.input.select();
     } else if (token === "needed") this.#show(NEEDED, ICONS.key);
     else this.#show(refusalText(text), ICONS.link);
-    show(this.kept, waiting > 0);
-    setText(this.kept, `${counted(waiting, "change")} not sent yet. They are saved in this browser.`);
+    show(this.unsent, waiting > 0);
+    setText(this.unsent, `${counted(waiting, "change")} not sent yet. They are saved in this browser.`);
     this.isTried = false;
     show(this.element, true);
     if (!isFirst) return;
@@ -164,13 +164,13 @@ export class LinkBar {
     this.host = host;
     const button = (/** @type {string} */ text, /** @type {() => void} */ act) =>
       h("button", { class: "small", onclick: () => this.#choose(act) }, text);
-    this.keep = button("Use the link everywhere", () => host.keepToken());
+    this.everywhere = button("Use the link everywhere", () => host.storeToken());
     this.element = h(
       "div",
       { class: "link-bar row", role: "status", hidden: true },
       h("span", null, BY_LINK),
       button("Use my access here", () => host.useOtherToken()),
-      this.keep,
+      this.everywhere,
       button("Close", () => {
         this.#isClosed = true;
       }),
@@ -185,9 +185,9 @@ export class LinkBar {
   }
 
   #update() {
-    const { status, isLive, hasOtherToken, isTokenKept } = this.host;
+    const { status, isLive, hasOtherToken, isTokenStored } = this.host;
     if (status.phase === "closed") this.#isClosed = false;
-    show(this.keep, !isTokenKept);
+    show(this.everywhere, !isTokenStored);
     show(this.element, isLive && hasOtherToken && !this.#isClosed);
   }
 }

@@ -47,18 +47,12 @@ export class SessionListView {
     oninput: () => this.update(),
     onkeydown: (event) => this.#searchKey(event),
   });
-  tabs = FILTERS.map(([id, label]) =>
-    h(
-      "button",
-      {
-        class: "filter",
-        "aria-pressed": String(id === "all"),
-        "data-filter": id,
-        onclick: () => this.#pick(id),
-      },
-      label,
-    ),
-  );
+  tabs = FILTERS.map(([id, label]) => {
+    const count = h("span", { class: "count" });
+    const about = { class: "filter", "aria-pressed": String(id === "all"), "data-filter": id };
+    const element = h("button", { ...about, onclick: () => this.#pick(id) }, label, count);
+    return { id, element, count };
+  });
   list = h("div", {
     class: "session-list",
     role: "list",
@@ -79,7 +73,7 @@ export class SessionListView {
       { class: "sessions-tools" },
       this.summary,
       h("div", { class: "search-row" }, icon(ICONS.search), this.search),
-      h("div", { class: "filters", role: "group", "aria-label": "Show" }, ...this.tabs),
+      h("div", { class: "filters", role: "group", "aria-label": "Show" }, ...this.tabs.map(({ element }) => element)),
     );
     this.element = h(
       "nav",
@@ -142,12 +136,11 @@ export class SessionListView {
 
   /** @param {readonly SessionSummary[]} all */
   #counts(all) {
-    this.tabs.forEach((tab, index) => {
-      const [id, label] = FILTERS[index] ?? ["all", ""];
-      const count = all.filter((summary) => isIn(summary, id)).length;
-      fill(tab, label, h("span", { class: "count" }, count));
-      show(tab, id === "all" || count > 0 || id === this.filter);
-    });
+    for (const { id, element, count } of this.tabs) {
+      const found = all.filter((summary) => isIn(summary, id)).length;
+      setText(count, String(found));
+      show(element, id === "all" || found > 0 || id === this.filter);
+    }
     const waiting = all.filter((summary) => isIn(summary, "input-needed")).length;
     const running = all.filter((summary) => isIn(summary, "running")).length;
     const parts = [
@@ -206,8 +199,8 @@ export class SessionListView {
   /** @param {Filter} filter */
   #pick(filter) {
     this.filter = filter;
-    for (const tab of this.tabs)
-      attribute(tab, "aria-pressed", String(tab.dataset["filter"] === filter));
+    for (const { id, element } of this.tabs)
+      attribute(element, "aria-pressed", String(id === filter));
     this.shownEmpty = undefined;
     this.update();
   }

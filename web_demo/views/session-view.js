@@ -1,6 +1,7 @@
 // One session: its turns, its open questions as forms, and the composer.
 
 /** @import { Host } from "../client/host.js" */
+/** @import { Change } from "../client/mirror.js" */
 /** @import { Closing } from "../client/session.js" */
 /** @import { Role, SessionState } from "../client/types.d.ts" */
 /** @import { Group } from "../form/request-groups.js" */
@@ -91,7 +92,9 @@ export class SessionView {
       (/** @type {Group} */ group) => group.key,
       (group) => new RequestForm(this.context, group),
     );
+    this.isLive = host.isLive;
     this.renderSoon = oncePerFrame(() => this.render());
+    this.answersSoon = oncePerFrame(() => this.#updateAnswers());
     this.marksSoon = oncePerFrame(() => this.#marks());
     this.offs = this.#listen();
     this.render();
@@ -102,13 +105,13 @@ export class SessionView {
     document.addEventListener("visibilitychange", renderSoon);
     return [
       () => document.removeEventListener("visibilitychange", renderSoon),
-      session.on("change", renderSoon),
+      session.on("change", (change) => this.#changed(change)),
       session.on("presence", () => this.#presenceChanged()),
       session.on("phase", renderSoon),
       session.on("closed", (closing) => this.#closed(closing)),
       session.on("field", () => this.marksSoon()),
       this.context.host.on("root", renderSoon),
-      this.context.host.on("status", renderSoon),
+      this.context.host.on("status", () => this.#statusChanged()),
       this.context.viewer.on("change", renderSoon),
     ];
   }
@@ -137,6 +140,27 @@ export class SessionView {
     this.#focusRoute();
     const isSeen = document.visibilityState === "visible" && !this.context.isLeftUnread;
     if (isSeen && this.context.access.mayAnswer) this.session.markRead();
+  }
+
+  /**
+   * Answers of open questions change with every draft, and only the forms show them.
+   * @param {Change<SessionState>} change
+   */
+  #changed({ action }) {
+    if (action?.type === "session/inputAnswerChanged") this.answersSoon();
+    else this.renderSoon();
+  }
+
+  #updateAnswers() {
+    for (const group of groupsOf(shownRequests(this.session))) this.groups.get(group.key)?.update(group);
+  }
+
+  /** Only whether there is a connection is shown here. */
+  #statusChanged() {
+    const { isLive } = this.context.host;
+    if (isLive === this.isLive) return;
+    this.isLive = isLive;
+    this.renderSoon();
   }
 
   /** @param {SessionState | undefined} state */

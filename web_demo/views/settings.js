@@ -44,7 +44,7 @@ export function settingsMenu(host, attention) {
       icon: ICONS.key,
       act: () => {
         host.forgetToken();
-        toast("This browser no longer keeps the token that this tab used.");
+        toast("The token that this tab used was removed from this browser.");
       },
     },
   ]);

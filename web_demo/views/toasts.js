@@ -11,7 +11,7 @@ const place = h("div", { class: "toasts", role: "status", "aria-live": "polite",
  * @param {() => void} [undo] offered as long as it is shown
  */
 export function toast(message, undo) {
-  const takeBack = () => {
+  const undoNow = () => {
     note.remove();
     undo?.();
   };
@@ -19,7 +19,7 @@ export function toast(message, undo) {
     "p",
     { class: "toast row", dir: "auto" },
     h("span", null, message),
-    undo && h("button", { class: "toast-undo", onclick: takeBack }, "Undo"),
+    undo && h("button", { class: "toast-undo", onclick: undoNow }, "Undo"),
   );
   place.append(note);
   bringToTop();

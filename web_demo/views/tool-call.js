@@ -85,8 +85,8 @@ export class ToolCallView {
     const [asking] = open;
     const round = asking?.requests[0]?._meta?.round;
     this.lastRound = Math.max(this.lastRound, round ?? 0);
-    const isOver = ["completed", "cancelled"].includes(call.status);
-    show(this.rounds, this.lastRound > 0 && !isOver);
+    const hasEnded = ["completed", "cancelled"].includes(call.status);
+    show(this.rounds, this.lastRound > 0 && !hasEnded);
     const waits = asking && "waiting for your answers below";
     const key = `${this.lastRound} ${waits}`;
     if (key === this.shownRounds) return;
@@ -149,7 +149,7 @@ export class ToolCallView {
       h(
         "div",
         { class: "ask-actions" },
-        h("button", { class: "decline", disabled: !mayDirect, onclick: confirm(false) }, "Keep it back"),
+        h("button", { class: "decline", disabled: !mayDirect, onclick: confirm(false) }, "Deny the result"),
         h("button", { class: "primary", disabled: !mayDirect, onclick: confirm(true) }, "Use the result"),
       ),
     );

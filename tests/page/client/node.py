@@ -84,10 +84,10 @@ class Device(Lines):
         """The value of an expression, or what statements return; `values` are in reach by name."""
         given = "".join(f"const {name} = {json.dumps(value)};" for name, value in values.items())
         statements = code if "return" in code or ";" in code else f"return {code}"
-        told = self.ask(json.dumps(f"{{ {given} {statements} }}"))
-        if "error" in told:
-            raise DeviceError(told["error"], told.get("code"))
-        return told.get("value")
+        reply = self.ask(json.dumps(f"{{ {given} {statements} }}"))
+        if "error" in reply:
+            raise DeviceError(reply["error"], reply.get("code"))
+        return reply.get("value")
 
     def until(self, code: str, patience: float = 10, **values: Any) -> Any:
         """The expression's value as soon as it is true."""

@@ -41,7 +41,7 @@ class Relay:
                     threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
 
     def _pass(self, one: socket.socket, other: socket.socket) -> None:
-        """What is said into a silence is lost, as is the end of it."""
+        """What is sent while it is silent is lost, and so is the close."""
         with suppress(OSError):
             while data := one.recv(CHUNK):
                 if one not in self._silent:

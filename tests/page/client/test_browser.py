@@ -66,7 +66,7 @@ PATIENT = {"timeout": NEVER_MS}
 """Only a page that wakes up notices that its connection is dead."""
 
 SILENT = {"timeout": 1_000, "quiet": NEVER_MS}
-"""Only a page that has said something does."""
+"""Only a page that has sent something does."""
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ class Storm:
         device.run("reload(); open(uri);", uri=self.uri)
 
     def crashes(self, device: Device, _: str) -> None:
-        """A moment after the last keystroke: what was kept by then is there."""
+        """A moment after the last keystroke: what was stored by then is there."""
         device.run("await sleep(300); crash(); load(); open(uri);", uri=self.uri)
 
     def calm(self) -> None:

@@ -43,10 +43,10 @@ def test_sent_completion_is_not_listed_as_waiting(pages: Pages) -> None:
     ana.run("online()")
     ana.until("session.completions.length === 0")
     assert ana.run("(await done).action.response") == "accept"
-    told = ana.run("events.filter(([n]) => n === 'waits').map(([, l]) => l.map((e) => e.isSent))")
-    assert next(each for each in told if each) == [True]
-    assert [False] in told
-    assert told[-1] == []
+    sent = ana.run("events.filter(([n]) => n === 'waits').map(([, l]) => l.map((e) => e.isSent))")
+    assert next(each for each in sent if each) == [True]
+    assert [False] in sent
+    assert sent[-1] == []
 
 
 def test_refused_completion_reopens_the_request(pages: Pages) -> None:

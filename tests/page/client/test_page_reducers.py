@@ -74,13 +74,13 @@ def agreed(page: Lines, reducer: str, state: Any, steps: Steps) -> list[bool]:
 
     Where only the spelling of a number changes, the page sees no change.
     """
-    told = page.ask(encode({"reducer": reducer, "state": state, "actions": steps}))
-    assert "error" not in told, told["error"]
+    reply = page.ask(encode({"reducer": reducer, "state": state, "actions": steps}))
+    assert "error" not in reply, reply["error"]
     passed = states(reducer, state, steps)
-    assert canonical(told["state"]) == plain(passed[-1])
-    for same, (before, after) in zip(told["same"], pairwise(passed), strict=True):
+    assert canonical(reply["state"]) == plain(passed[-1])
+    for same, (before, after) in zip(reply["same"], pairwise(passed), strict=True):
         assert same is (before is after) or (same and plain(before) == plain(after))
-    return list(told["same"])
+    return list(reply["same"])
 
 
 thorough = settings(

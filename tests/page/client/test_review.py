@@ -40,9 +40,9 @@ def shown_by(page: Lines, record: SessionRecord, story: list[Step], own: dict[st
     actions = [step.action for step in story]
     (request,) = record.public.input_requests or ()
     asked = {"state": record.public, "actions": actions, "requestId": request.id, "own": own}
-    told = page.ask(encode(asked))
-    assert "error" not in told, told["error"]
-    return told
+    reply = page.ask(encode(asked))
+    assert "error" not in reply, reply["error"]
+    return reply
 
 
 def without_marks(item: Any) -> Any:
@@ -62,9 +62,9 @@ def test_review_equals_the_hosts_review(
     for step in story:
         record = fold(record, *batch_of(record, step.action, stamp((OWNER, PHONE)[step.who])))
     (request,) = record.public.input_requests or ()
-    told = shown_by(page, record, [], own)
-    assert canonical(told["items"]) == plain(review_of(request, own))
-    assert canonical(told["reviewed"]) == plain(reviewed(request, own))
+    reply = shown_by(page, record, [], own)
+    assert canonical(reply["items"]) == plain(review_of(request, own))
+    assert canonical(reply["reviewed"]) == plain(reviewed(request, own))
     foreseen = shown_by(page, asking(FORM), story, own)
     assert canonical(foreseen["reviewed"]) == plain(reviewed(request, own))
     items = [
@@ -83,14 +83,14 @@ def test_defaults_equal_the_hosts_defaults(page: Lines, questions: list[Any]) ->
     shown = tuple(with_valid_default(question) for question in questions)
     request = InputRequest(id="r", questions=shown)
     assume(check_form(request) is None)
-    told = shown_by(page, asking(request), [], {})
-    assert canonical(told["items"]) == plain(review_of(request))
-    assert canonical(told["reviewed"]) == plain(reviewed(request))
+    reply = shown_by(page, asking(request), [], {})
+    assert canonical(reply["items"]) == plain(review_of(request))
+    assert canonical(reply["reviewed"]) == plain(reviewed(request))
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor"])
 def test_ids_like_proto_are_plain_keys(page: Lines, name: str) -> None:
     question = msgspec.structs.replace(FORM.questions[0], id=name)  # type: ignore[index]
     request = InputRequest(id="r", questions=(question,))
-    told = shown_by(page, asking(request), [], {})
-    assert told["reviewed"] == {"content": {name: 10}}
+    reply = shown_by(page, asking(request), [], {})
+    assert reply["reviewed"] == {"content": {name: 10}}

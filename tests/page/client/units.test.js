@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Subscriptions, FRAME_BYTES, PENDING_LIMIT } from "../../../web_demo/client/subscriptions.js";
-import { HostClock } from "../../../web_demo/client/connection-status.js";
+import { Subscriptions, PENDING_LIMIT } from "../../../web_demo/client/subscriptions.js";
+import { ConnectionStatus, HostClock } from "../../../web_demo/client/connection-status.js";
 import { Credential } from "../../../web_demo/client/credential.js";
 import { outcomeIn, isEcho } from "../../../web_demo/client/echoes.js";
 import { ClientError } from "../../../web_demo/client/errors.js";
 import { Events } from "../../../web_demo/client/events.js";
-import { Exchange } from "../../../web_demo/client/protocol.js";
+import { Exchange, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
 import { newId } from "../../../web_demo/client/tab-identity.js";
 import { BrowserStorage, MemoryStorage } from "../../../web_demo/client/storage.js";
 import { Pending } from "../../../web_demo/client/mirror.js";
@@ -122,8 +122,8 @@ test("the reason for a refused socket comes from HTTP", async () => {
     return new Response(body, { status });
   };
   const url = "ws://h:1/ahp";
-  const told = await refusalReason(url, "t", answer(401, JSON.stringify({ detail: "It has expired." })));
-  assert.deepEqual([told.code, told.message], ["unauthorized", "It has expired."]);
+  const error = await refusalReason(url, "t", answer(401, JSON.stringify({ detail: "It has expired." })));
+  assert.deepEqual([error.code, error.message], ["unauthorized", "It has expired."]);
   assert.deepEqual(asked, [["http://h:1/v1/sessions?limit=1", "Bearer t"]]);
   assert.equal((await refusalReason(url, "t", answer(403, "plain"))).code, "fatal");
   const tooMany = JSON.stringify({ code: "tooManyFailures", detail: "Too many." });
@@ -296,15 +296,15 @@ test("typing is reported again in time, and a hidden page reports at once that i
   context.mock.timers.enable({ apis: ["Date", "setTimeout"], now: 1_000_000 });
   const { protocol, frames } = connected();
   const presence = new Presence(protocol, "ahp-presence:/1", undefined);
-  const told = () => frames.filter(({ method }) => method === "presence/update").map(({ params }) => params);
+  const updates = () => frames.filter(({ method }) => method === "presence/update").map(({ params }) => params);
   for (let second = 0; second < 10; second += 1) {
     presence.setEditing({ requestId: "r", questionId: "q" });
     context.mock.timers.tick(1_000);
   }
-  assert.equal(told().filter(({ editing }) => editing).length, 2);
+  assert.equal(updates().filter(({ editing }) => editing).length, 2);
   presence.setEditing(undefined);
   presence.setIdle(true);
-  assert.deepEqual(told().at(-1), { channel: "ahp-presence:/1", idle: true });
+  assert.deepEqual(updates().at(-1), { channel: "ahp-presence:/1", idle: true });
   presence.close();
 });
 
@@ -319,12 +319,39 @@ test("more unconfirmed actions than the limit are refused", () => {
   assert.equal(mirror.pending.length, PENDING_LIMIT);
 });
 
-test("an action larger than a frame is refused", () => {
-  const subscriptions = new Subscriptions(client(), new Exchange(), () => 7);
-  const mirror = subscriptions.watch(SESSION);
-  const large = new Pending(1, rename("é".repeat(FRAME_BYTES / 2)), 1, () => {});
-  assert.throws(() => subscriptions.dispatch(mirror, large), { code: "tooLarge" });
-  assert.equal(mirror.pending.length, 0);
+test("the size of an action is limited by its bytes, as the host counts them", () => {
+  const { frames, protocol, mirror } = connected();
+  const { subscriptions } = protocol;
+  const dispatch = (/** @type {string} */ title) =>
+    subscriptions.dispatch(mirror, new Pending(1, rename(title), 1, () => {}));
+  dispatch("");
+  const room = FRAME_BYTES - JSON.stringify(frames.at(-1)).length;
+  dispatch("é".repeat(Math.floor(room / 2)));
+  assert.equal(mirror.pending.length, 2);
+  assert.throws(() => dispatch("é".repeat(Math.floor(room / 2) + 1)), { code: "tooLarge" });
+  assert.throws(() => dispatch("x".repeat(room + 1)), { code: "tooLarge" });
+  assert.equal(mirror.pending.length, 2);
+});
+
+// The status of the connection
+
+test("while it is live, the number of waiting edits is counted but not reported", (context) => {
+  context.mock.timers.enable({ apis: ["Date", "setTimeout"] });
+  const protocol = Object.assign(new Events(), { isLive: true, isKnown: true });
+  const connection = Object.assign(new Events(), { isWanted: true, failures: 0, credential: {} });
+  let waiting = 0;
+  const status = new ConnectionStatus(protocol, connection, () => waiting);
+  const reported = [];
+  status.on("change", ({ text }) => reported.push(text));
+  status.update();
+  for (waiting of [1, 0, 1]) {
+    status.update();
+    assert.equal(status.status.waiting, waiting);
+  }
+  assert.deepEqual(reported, ["live"]);
+  protocol.isLive = false;
+  status.update();
+  assert.deepEqual(reported, ["live", "reconnecting, 1 waiting"]);
 });
 
 // Own actions
@@ -406,7 +433,7 @@ test("entries of one token are not sent with another", () => {
   assert.deepEqual(kept.actions(SESSION).map(({ seq }) => seq), [1]);
 });
 
-test("drafts of an inaccessible session are kept as texts", () => {
+test("drafts of an inaccessible session are stored as texts", () => {
   const kept = new BrowserStorage(new MemoryStorage(), "tab", "me");
   const answer = { state: "draft", value: { kind: "text", value: "Leeks" } };
   const question = { kind: "text", message: "What is it called?" };
@@ -449,7 +476,7 @@ function stores({ tab, browser } = {}) {
 
 const no = (words) => new ClientError("unauthorized", words);
 
-test("the token of the address comes first and is kept once accepted", () => {
+test("the token of the address comes first and is stored once accepted", () => {
   const { ofTab, ofBrowser, kept } = stores();
   const credential = new Credential({ url: AT, token: "given", session: "#/" }, ofTab, ofBrowser);
   assert.deepEqual(credential.subprotocols, ["ahp", "bearer.given"]);
@@ -460,7 +487,7 @@ test("the token of the address comes first and is kept once accepted", () => {
   assert.equal(credential.hasOther, false);
 });
 
-test("a link does not replace the kept token, unless a person says so", () => {
+test("a link does not replace the stored token, unless a person chooses that", () => {
   const { ofTab, ofBrowser, kept } = stores({ browser: "owner" });
   const credential = new Credential({ url: AT, token: "guest", session: "#/" }, ofTab, ofBrowser);
   credential.accepted();
@@ -469,11 +496,11 @@ test("a link does not replace the kept token, unless a person says so", () => {
   assert.deepEqual([credential.token, ...kept(), credential.hasOther], ["owner", "owner", "owner", false]);
   const again = new Credential({ url: AT, token: "guest", session: "#/" }, ofTab, ofBrowser);
   again.accepted();
-  again.keep();
+  again.store();
   assert.deepEqual([...kept(), again.hasOther], ["guest", "guest", false]);
 });
 
-test("a link to a session is kept for that session only", (context) => {
+test("a link to a session is stored for that session only", (context) => {
   const { ofTab, ofBrowser, kept } = stores({ browser: "owner" });
   const link = { url: AT, token: "guest", session: "#/s/a%2Fb/q" };
   new Credential(link, ofTab, ofBrowser).accepted();
@@ -500,7 +527,7 @@ test("forgetting the token in use keeps the others", () => {
   assert.deepEqual([...kept(), ofBrowser.getItem(`${TOKEN}:x`)], [null, "owner", null]);
 });
 
-test("a pasted token replaces the kept one once accepted", () => {
+test("a pasted token replaces the stored one once accepted", () => {
   const { ofTab, ofBrowser, kept } = stores({ browser: "older" });
   const credential = new Credential({ url: AT }, ofTab, ofBrowser);
   credential.use("wrong");

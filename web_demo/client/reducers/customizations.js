@@ -29,8 +29,8 @@ export function customizationUpdated(state, { customization }) {
  */
 export function customizationRemoved(state, { id }) {
   const entries = state.customizations ?? [];
-  const kept = withoutFirst(entries, id);
-  if (kept !== entries) return updated(state, { customizations: kept });
+  const rest = withoutFirst(entries, id);
+  if (rest !== entries) return updated(state, { customizations: rest });
   return withChildren(state, (children) => withoutFirst(children, id));
 }
 

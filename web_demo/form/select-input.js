@@ -6,16 +6,16 @@
  *   MultiSelectQuestion, Option, SingleSelectQuestion, Value,
  * } from "../client/types.d.ts"
  */
-/** @import { FieldEvents, FieldInput } from "./fields.js" */
+/** @import { InputEvents, QuestionInput } from "./inputs.js" */
 import { attribute, choice, fill, h, setText } from "../views/dom.js";
 import { FreeformInput } from "./freeform-input.js";
 
 const SEARCHED_BEYOND = 12;
 const CHUNK = 100;
 
-/** @implements {FieldInput} */
-export class SelectField {
-  /** @param {SingleSelectQuestion | MultiSelectQuestion} question @param {FieldEvents} events */
+/** @implements {QuestionInput} */
+export class SelectInput {
+  /** @param {SingleSelectQuestion | MultiSelectQuestion} question @param {InputEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;

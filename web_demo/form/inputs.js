@@ -2,10 +2,10 @@
 
 /** @import { Question, Value } from "../client/types.d.ts" */
 import { declaredDefault } from "../client/review.js";
-import { BooleanField } from "./boolean-field.js";
-import { NumberField } from "./number-field.js";
-import { SelectField } from "./select-field.js";
-import { TextField } from "./text-field.js";
+import { BooleanInput } from "./boolean-input.js";
+import { NumberInput } from "./number-input.js";
+import { SelectInput } from "./select-input.js";
+import { TextInput } from "./text-input.js";
 
 /**
  * What an input reports to its question.
@@ -14,7 +14,7 @@ import { TextField } from "./text-field.js";
  *   edited(value: Value | undefined): void,
  *   left(): void,
  *   confirmed(): void,
- * }} FieldEvents
+ * }} InputEvents
  */
 
 /**
@@ -29,21 +29,21 @@ import { TextField } from "./text-field.js";
  *   focus(): void,
  *   mark(isInvalid: boolean, describedBy: string): void,
  *   pick?(digit: number): boolean,
- * }} FieldInput
+ * }} QuestionInput
  */
 
-/** @param {Question} question @param {FieldEvents} events @returns {FieldInput} */
-export function fieldFor(question, events) {
+/** @param {Question} question @param {InputEvents} events @returns {QuestionInput} */
+export function inputFor(question, events) {
   switch (question.kind) {
     case "text":
-      return new TextField(question, events);
+      return new TextInput(question, events);
     case "number":
     case "integer":
-      return new NumberField(question, events);
+      return new NumberInput(question, events);
     case "boolean":
-      return new BooleanField(question, events);
+      return new BooleanInput(question, events);
     default:
-      return new SelectField(question, events);
+      return new SelectInput(question, events);
   }
 }
 

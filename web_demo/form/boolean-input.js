@@ -1,13 +1,13 @@
 // Yes or no as two radio buttons: an unticked checkbox would be ambiguous.
 
 /** @import { BooleanQuestion, Value } from "../client/types.d.ts" */
-/** @import { FieldEvents, FieldInput } from "./fields.js" */
+/** @import { InputEvents, QuestionInput } from "./inputs.js" */
 import { attribute, h } from "../views/dom.js";
-import { handleChoiceKey, chooseByDigit } from "./select-field.js";
+import { handleChoiceKey, chooseByDigit } from "./select-input.js";
 
-/** @implements {FieldInput} */
-export class BooleanField {
-  /** @param {BooleanQuestion} question @param {FieldEvents} events */
+/** @implements {QuestionInput} */
+export class BooleanInput {
+  /** @param {BooleanQuestion} question @param {InputEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;

@@ -2,7 +2,7 @@
 
 /** @import { TextQuestion, Value } from "../client/types.d.ts" */
 /** @import { Props } from "../views/dom.js" */
-/** @import { FieldEvents, FieldInput } from "./fields.js" */
+/** @import { InputEvents, QuestionInput } from "./inputs.js" */
 import { attribute, autoGrow, h } from "../views/dom.js";
 
 const SHORT = 80;
@@ -12,9 +12,9 @@ const PICKED = ["date", "datetime-local"];
 /** @type {Readonly<Record<string, string>>} */
 const COMPLETIONS = { email: "email", uri: "url" };
 
-/** @implements {FieldInput} */
-export class TextField {
-  /** @param {TextQuestion} question @param {FieldEvents} events */
+/** @implements {QuestionInput} */
+export class TextInput {
+  /** @param {TextQuestion} question @param {InputEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;

@@ -1,7 +1,7 @@
 // A number, in a text input: a browser's number input drops what it cannot parse.
 
 /** @import { IntegerQuestion, NumberQuestion, Value } from "../client/types.d.ts" */
-/** @import { FieldEvents, FieldInput } from "./fields.js" */
+/** @import { InputEvents, QuestionInput } from "./inputs.js" */
 import { attribute, h } from "../views/dom.js";
 
 /** With a decimal point or comma, as in the terminal. */
@@ -15,9 +15,9 @@ function numberIn(text) {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** @implements {FieldInput} */
-export class NumberField {
-  /** @param {NumberQuestion | IntegerQuestion} question @param {FieldEvents} events */
+/** @implements {QuestionInput} */
+export class NumberInput {
+  /** @param {NumberQuestion | IntegerQuestion} question @param {InputEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;
