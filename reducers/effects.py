@@ -114,14 +114,18 @@ Effect: TypeAlias = (
 )
 
 
+def is_draft(batch: Sequence[object]) -> bool:
+    """Whether it only changes an answer, as most of all batches do."""
+    return len(batch) == 1 and type(batch[0]) is InputAnswerChanged
+
+
 def effects_of(
     before: SessionRecord, batch: Sequence[RecordAction], after: SessionRecord
 ) -> tuple[Effect, ...]:
     """The work that follows from a batch."""
     if after is before:
         return ()
-    is_draft = all(type(action) is InputAnswerChanged for action in batch)
-    if is_draft or after.private.is_recording:
+    if is_draft(batch) or after.private.is_recording:
         # The hot path: no work follows from drafts and recordings.
         return tuple(_summary_news(before, after))
     new: tuple[Effect, ...] = ()

@@ -42,12 +42,10 @@ from session_server.host.timers import CLOCK, Clock, Tasks, WallTimers
 from session_server.host.upkeep import Upkeep
 from session_server.log import Entry, Log, StoredSnapshot
 from session_server.log.protocol import SharedLog
-from session_server.reducers.state.opening import (
-    readiness,
-)
+from session_server.reducers.effects import is_draft
+from session_server.reducers.state.opening import readiness
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import (
-    InputAnswerChanged,
     RootActiveSessionsChanged,
     RootAgentsChanged,
 )
@@ -143,15 +141,15 @@ class Host:
         """
         self.on_disposed: list[Callable[[Uri], None]] = []
         self.on_overdue: list[Callable[[Channel[SessionRecord]], None]] = []
-        self._held = DeferredActions()
+        self._deferred = DeferredActions()
         self._listen()
         self.follower = Follower(self, cast("SharedLog", log)) if is_shared else None
         self.writer.follower = self.follower
 
     def _listen(self) -> None:
-        for care in (QuestionTimes(self.counts), self._held, self.active_clients, self.askers):
-            self.on_committed.append(care.committed)
-            self.on_disposed.append(care.disposed)
+        for hooks in (QuestionTimes(self.counts), self._deferred, self.active_clients, self.askers):
+            self.on_committed.append(hooks.committed)
+            self.on_disposed.append(hooks.disposed)
         self.on_disposed += (
             self.upkeep.disposed,
             self.loaded.disposed,
@@ -174,7 +172,7 @@ class Host:
             for channel in self._channels():
                 if channel.outline is None:
                     channel.measure()
-        self._tell_root(lambda: RootAgentsChanged(agents=self.agents))
+        self._update_root(lambda: RootAgentsChanged(agents=self.agents))
         self.count_sessions()
         if self.is_first:
             self.active_clients.restarted()
@@ -285,9 +283,9 @@ class Host:
     def committed(self, channel: Channel[Any], change: Change) -> None:
         before, actions = change.before, change.actions
         if isinstance(before, SessionRecord):
-            is_draft = type(actions[-1]) is InputAnswerChanged and len(actions) == 1
             is_first = before.private is not change.after.private
-            for hook in self.on_drafted if is_draft and not is_first else self.on_committed:
+            hooks = self.on_drafted if is_draft(actions) and not is_first else self.on_committed
+            for hook in hooks:
                 hook(channel, change)
         elif isinstance(change, ReadChange):
             self._done_elsewhere(change.actions[0])
@@ -323,7 +321,7 @@ class Host:
                 self.lifecycle.opened_elsewhere(channel)
 
     def stored(self, uri: Uri) -> Channel[Any] | None:
-        """A channel that is in the log, whoever may look at it."""
+        """A channel that is in the log, with no check of who may see it."""
         return self._own.get(uri) or self.sessions.get(uri)
 
     def overdue(self, channel: Channel[Any]) -> None:
@@ -448,14 +446,14 @@ class Host:
 
     # The list of sessions
 
-    def _tell_root(self, news: Callable[[], LoggedAction]) -> None:
-        """Writes to the root channel unless it says so already: what is so when it is written."""
+    def _update_root(self, make_action: Callable[[], LoggedAction]) -> None:
+        """Writes to the root channel what is true by then, unless it is known already."""
 
         def plan(state: Any, stamp: Stamp) -> tuple[LoggedAction, ...]:
-            action = news()
+            action = make_action()
             return () if ROOT.reduce(state, action, stamp.at) is state else (action,)
 
         self.write(self.root, plan)
 
     def count_sessions(self) -> None:
-        self._tell_root(lambda: RootActiveSessionsChanged(active_sessions=len(self.sessions)))
+        self._update_root(lambda: RootActiveSessionsChanged(active_sessions=len(self.sessions)))

@@ -1,7 +1,7 @@
 """What has happened since the start, as plain numbers that cost next to nothing to keep.
 
-Whoever wants to show them reads them; nothing here knows how. Open things are not counted: they are
-looked at where they are.
+Exporters read them; nothing here knows how. Open things are not counted: they are looked at where
+they are.
 """
 
 from bisect import bisect_left

@@ -58,7 +58,7 @@ def services_of(connection: HTTPConnection) -> Services:
 async def caller(connection: HTTPConnection) -> Principal:
     """The principal that the credential proves; raises `AccessError` or `RateLimitError`.
 
-    Whoever calls sees all that any node has acknowledged before: tokens, and what was done to them.
+    The caller sees all that any node has acknowledged before: tokens, and what was done to them.
     """
     services = services_of(connection)
     connection.scope[OUTDATED] = not await services.host.caught_up()

@@ -195,7 +195,7 @@ class Log(Protocol):
         ...
 
     def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
-        """Entries as they become durable, whoever wrote them, beginning after `after`; no gaps.
+        """Entries as they become durable, from any writer, beginning after `after`; no gaps.
 
         What was trimmed or dropped before it was read is passed over. Ends when the log is closed.
         """
@@ -270,7 +270,7 @@ class SharedLog(Log, Protocol):
     async def refresh(self) -> None:
         """Afterwards `last_seq` is not below any entry that was durable when this was called.
 
-        Whoever wrote it. Raises a `FailedError` while the log cannot be asked.
+        From any writer. Raises a `FailedError` while the log cannot be asked.
         """
         ...
 

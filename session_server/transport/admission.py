@@ -34,7 +34,7 @@ TOO_MANY = (
 MALFORMED = "malformed or oversized HTTP requests are refused (%d so far; last from %s)"
 
 IPV6_NETWORK_BITS = 64
-"""What one subscriber is given at least; single addresses of it are free to whoever has it."""
+"""What one subscriber is given at least; its owner can use any address in it."""
 
 
 class Room(NamedTuple):

@@ -16,8 +16,8 @@ TOO_SLOW = "reads too slowly; reconnect to resume"
 class FrameOutbox:
     """`send` never waits. Who reads too slowly is let go, and may come back and resume.
 
-    `is_full` asks the protocol to hand over no more frames for now, so that whoever asks for much
-    waits for what it asked for before. `wake` is called once there is room again.
+    `is_full` asks the protocol to hand over no more frames for now, so that a client that asks for
+    much waits for what it asked for before. `wake` is called once there is room again.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ EXTENSION = "session-server.sink"
 """Under this name the ASGI scope's `extensions` hold the protocol itself."""
 
 CLOSE_SECONDS = 5.0
-"""How long a connection that ends may take to read its rest and say goodbye."""
+"""How long a connection that ends may take to read the rest and to send its close frame."""
 
 STOP_SECONDS = 2.0
 """The same when the whole server stops."""
@@ -41,7 +41,7 @@ READ_BYTES = 8_192
 """What is parsed in one go: thousands of the smallest frames. Then it is someone else's turn."""
 
 BYTES_AFTER_CLOSE = 65_536
-"""So much is looked through for the answer to our goodbye; the rest is read and dropped."""
+"""So much is looked through for the answer to our close frame; the rest is read and dropped."""
 
 TEXT_FRAME = 0x81
 """The first byte of a text message in one frame."""

@@ -125,7 +125,7 @@ async def test_a_change_that_waits_for_the_turn_is_echoed_with_its_origin() -> N
         model = record_of(host).public.summary.model
         assert model is not None
         assert model.id == "large"
-        assert host._held._changes == {}
+        assert host._deferred._changes == {}
 
 
 @pytest.mark.proves("ahp.rules.deferred-origin")
@@ -172,7 +172,7 @@ async def test_a_change_that_waited_and_was_made_by_another_process_is_not_refus
         await ana.act(title_changed("Bergen"))
         await ana.call("ping")
         assert "rejectionReason" not in await settled(ana, number)
-        assert host._held._changes == {}
+        assert host._deferred._changes == {}
 
 
 async def test_what_waits_is_forgotten_with_its_session() -> None:
@@ -181,10 +181,10 @@ async def test_what_waits_is_forgotten_with_its_session() -> None:
         agent.dispatch(COMPLETE)
         ana.dispatch(model_changed("small"))
         await ana.act(title_changed("Oslo"))
-        assert host._held._changes
-        assert host._held._completions
+        assert host._deferred._changes
+        assert host._deferred._completions
         assert await ana.call("disposeSession", SESSION) is None
-        assert (host._held._changes, host._held._completions) == ({}, {})
+        assert (host._deferred._changes, host._deferred._completions) == ({}, {})
 
 
 async def test_a_turn_that_is_completed_again_and_again_keeps_the_latest_completions() -> None:
@@ -195,8 +195,8 @@ async def test_a_turn_that_is_completed_again_and_again_keeps_the_latest_complet
             last = agent.dispatch(COMPLETE)
         refused = await agent.echo(first)
         assert "completed too many times" in refused["rejectionReason"]
-        held = host._held._completions[SESSION]
-        assert len(held) == COMPLETIONS_HELD
-        assert all(change.before is None and change.after is None for change in held)
+        deferred = host._deferred._completions[SESSION]
+        assert len(deferred) == COMPLETIONS_HELD
+        assert all(change.before is None and change.after is None for change in deferred)
         await agent.act(CANCEL)
         assert "rejectionReason" in await agent.echo(last)

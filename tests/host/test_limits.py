@@ -129,6 +129,17 @@ async def test_an_operator_may_lift_the_limit() -> None:
         assert all("result" in frame for frame in ana.received)
 
 
+async def test_a_connection_and_its_principal_follow_the_clock_of_the_host() -> None:
+    clock = ManualClock()
+    async with hosting(bounds=Bounds(actions_per_second=1), clock=clock) as host:
+        ana = await joined(host)
+        for number in range(ACTIONS_AT_ONCE + 1):
+            ana.ask(number, "ping")
+        assert "error" in ana.received[-1]  # however much time has really passed
+        await clock.advance(10)
+        assert await ana.call("ping") is None
+
+
 def an_allowance(clock: Hands, per_second: int = 10, at_once: int = 20) -> Allowance:
     return Allowance(per_second, ByteBudget(100, SharedBytes()), at_once, clock)
 
@@ -136,7 +147,7 @@ def an_allowance(clock: Hands, per_second: int = 10, at_once: int = 20) -> Allow
 def test_credit_comes_back_with_time_up_to_the_size_of_the_bucket() -> None:
     clock = Hands()
     allowance = an_allowance(clock)
-    pace = Pace(allowance, clock)
+    pace = Pace(allowance)
     assert all(pace.charge(1, 0) for _ in range(20))
     assert not pace.charge(1, 0)
     clock.now += 1.05
@@ -150,7 +161,7 @@ def test_credit_comes_back_with_time_up_to_the_size_of_the_bucket() -> None:
 def test_a_large_message_counts_as_several() -> None:
     clock = Hands()
     allowance = an_allowance(clock)
-    pace = Pace(allowance, clock)
+    pace = Pace(allowance)
     assert pace.charge(1, 4 * BYTES_PER_CREDIT)
     assert allowance.credit == 15
     assert not pace.charge(1, 15 * BYTES_PER_CREDIT)
@@ -202,7 +213,7 @@ async def test_http_requests_and_their_answers_are_charged() -> None:
 
 def test_refusals_are_forgotten_after_a_while() -> None:
     clock = Hands()
-    pace = Pace(an_allowance(clock), clock)
+    pace = Pace(an_allowance(clock))
     assert not any(pace.is_abused(1, 0) for _ in range(REFUSALS_BEFORE_CLOSE))
     clock.now += REFUSALS_WINDOW_SECONDS + 0.1
     assert not pace.is_abused(1, 0)
@@ -248,7 +259,7 @@ def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() 
     clock = Hands()
     allowance = an_allowance(clock, per_second=400, at_once=400)
     allowance.connections = 2
-    tool, page = Pace(allowance, clock), Pace(allowance, clock)
+    tool, page = Pace(allowance), Pace(allowance)
     assert tool.charge(400, 0)
     clock.now += 1
     assert tool.charge(400, 0)  # the flood takes all that comes

@@ -150,7 +150,7 @@ class Dispatcher:
         return not action.replace and not any(name in known for name in action.config)
 
     def echo(self, frame: Any) -> None:
-        """It changes nothing, but whoever gets no answer would show it for ever."""
+        """It changes nothing, but a client that gets no echo would show it as pending for ever."""
         peer, params = self.peer, frame.params
         envelope = methods.Envelope(
             channel=ROOT_CHANNEL,

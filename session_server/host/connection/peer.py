@@ -162,7 +162,7 @@ class Peer:
             self.ahp1.leave()
 
     def choose_name(self, name: str) -> None:
-        """It also stands beside the answers that follow; a credential's own name goes before."""
+        """Also shown with the answers that follow, unless a credential brings a name."""
         shown = visible_name(name[:NAME_CHARS])
         if shown and self._may_choose_name:
             self.principal = msgspec.structs.replace(self.principal, name=shown)

@@ -80,11 +80,11 @@ class Allowance:
     """What one principal has left. `credit` is subtracted from directly; see `Pace`."""
 
     __slots__ = (
-        "_clock",
         "_filled_at",
         "_floods",
         "_per_second",
         "_size",
+        "clock",
         "connections",
         "credit",
         "paused_until",
@@ -102,7 +102,7 @@ class Allowance:
     ) -> None:
         self._per_second = per_second
         self._size = max(at_once, per_second)
-        self._clock = clock
+        self.clock = clock
         self._filled_at = clock()
         self._floods = 0
         self.credit = self._size if per_second else WITHOUT_LIMIT
@@ -110,7 +110,7 @@ class Allowance:
         self.connections = 0
         self.reserve = per_second / RESERVE_PART
         self.paused_until = 0.0
-        self.requests = Pace(self, clock)
+        self.requests = Pace(self)
         """All HTTP requests together count as one connection."""
 
     def refill(self, now: float) -> None:
@@ -130,12 +130,12 @@ class Allowance:
         self.credit -= size // ANSWER_BYTES_PER_CREDIT
 
     def charge_write(self, size: int) -> None:
-        """What the host writes because of it, beside its own actions; it may leave a debt too."""
+        """What the host writes because of its actions; it may leave a debt too."""
         self.credit -= size // BYTES_PER_CREDIT
 
     def check_connecting(self) -> None:
         """Takes the price of a new connection, or raises `RateLimitError`."""
-        now = self._clock()
+        now = self.clock()
         if now < self.paused_until:
             message = "You were disconnected because you sent too much; wait before you reconnect."
             raise RateLimitError(message, self.paused_until - now)
@@ -147,7 +147,7 @@ class Allowance:
 
         Its seconds; 0 if there is one already, as several connections may be closed together.
         """
-        now = self._clock()
+        now = self.clock()
         if now < self.paused_until:
             return 0
         if now > self.paused_until + FLOOD_MEMORY_SECONDS:
@@ -170,13 +170,12 @@ class Allowance:
 class Pace:
     """The rate limit as one connection meets it."""
 
-    __slots__ = ("_allowance", "_clock", "_own", "_own_at", "_refused", "_window_ends")
+    __slots__ = ("_allowance", "_own", "_own_at", "_refused", "_window_ends")
 
-    def __init__(self, allowance: Allowance, clock: Clock = monotonic) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
-        self._clock = clock
         self._own = 0.0
-        self._own_at = clock()
+        self._own_at = allowance.clock()
         self._refused = 0
         self._window_ends = 0.0
 
@@ -189,7 +188,8 @@ class Pace:
 
     def may_go_on(self, cost: int) -> bool:
         """After the shared credit fell below zero: whether time or the reserve make up for it."""
-        allowance, now = self._allowance, self._clock()
+        allowance = self._allowance
+        now = allowance.clock()
         allowance.refill(now)
         if allowance.credit >= 0:
             return True
@@ -207,7 +207,7 @@ class Pace:
 
         All connections of a principal together may have so many; each has its part of them.
         """
-        now = self._clock()
+        now = self._allowance.clock()
         if now > self._window_ends:
             self._window_ends, self._refused = now + REFUSALS_WINDOW_SECONDS, 0
         self._refused += messages + size // BYTES_PER_CREDIT

@@ -81,7 +81,7 @@ class Reached(msgspec.Struct, frozen=True, array_like=True, tag="reached"):
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
-    """Whoever has read this has read all that was stored before."""
+    """A reader of this has read all that was stored before."""
 
 
 class Claim(msgspec.Struct, frozen=True, array_like=True, tag="claim"):

@@ -22,7 +22,7 @@ FIRST_FORM = """
     CREATE TABLE {s}.meta (version integer NOT NULL, created timestamptz NOT NULL DEFAULT now());
     INSERT INTO {s}.meta (version) VALUES (0);
 
-    -- One row. Whoever has it locked is the only one that gives away seqs, until its commit is
+    -- One row. Only the transaction that has it locked assigns seqs, until its commit is
     -- visible: so nobody who reads by position can pass over an entry that comes later.
     CREATE TABLE {s}.counter (last_seq bigint NOT NULL) WITH (fillfactor = 10);
     INSERT INTO {s}.counter VALUES (0);

@@ -1,4 +1,4 @@
-"""The file beside a database that says who has it open and how far it had come.
+"""The file next to a database that says who has it open and how far it had come.
 
 The first keeps a second process out; the second tells a log from a copy of it, or from a backup
 that was put back in its place. A claim can be deleted, and a hard link has another one, so the

@@ -158,7 +158,7 @@ class Database:
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
     def _disconnect(self) -> None:
-        """The one that writes goes last: whoever goes last tidies up."""
+        """The one that writes is closed last: SQLite checkpoints when the last one is closed."""
         for connection in (self._reading, self._writing):
             if connection is not None:
                 with suppress(sqlite3.Error):

@@ -23,7 +23,7 @@ BECAUSE = {
     sqlite3.SQLITE_READONLY: RefusedBecause.READ_ONLY,
     sqlite3.SQLITE_PERM: RefusedBecause.READ_ONLY,
 }
-WORDS = {
+REASONS = {
     RefusedBecause.FULL: "There is no space left for the log: make some, then try again.",
     RefusedBecause.READ_ONLY: "The log cannot be written: its file or file system is read-only.",
 }
@@ -38,7 +38,7 @@ KEEPS_CONNECTION = (
 """Errors that say nothing against the connection they came from."""
 
 SPACE_TO_OPEN = 65_536
-"""In bytes, for the files beside the database; with less, an I/O error means lack of space."""
+"""In bytes, for the files next to the database; with less, an I/O error means lack of space."""
 
 
 def code_of(error: BaseException) -> int | None:
@@ -62,7 +62,7 @@ def refusal(error: Exception) -> Refused:
     if code in DAMAGED:
         reason = f"The log's database is damaged: {named(error)}. Stop the host, restore a backup."
         return Refused(because, reason)
-    return Refused(because, WORDS.get(because, f"The log could not be written: {named(error)}."))
+    return Refused(because, REASONS.get(because, f"The log could not be written: {named(error)}."))
 
 
 def doubt(error: Exception) -> Unknown:
@@ -77,7 +77,7 @@ def is_connection_sound(error: Exception) -> bool:
 
 def opening_error(path: Path, error: OSError | sqlite3.Error) -> OpenError:
     if _is_for_lack_of_space(path, error):
-        return NotWritableError(f"{path} cannot be opened: {WORDS[RefusedBecause.FULL]}")
+        return NotWritableError(f"{path} cannot be opened: {REASONS[RefusedBecause.FULL]}")
     if isinstance(error, OSError):
         return NotWritableError(f"{path} cannot be opened for writing: {error.strerror}.")
     code = code_of(error)
@@ -86,16 +86,16 @@ def opening_error(path: Path, error: OSError | sqlite3.Error) -> OpenError:
     if code == sqlite3.SQLITE_ERROR:
         return DamagedError(f"{path} lacks something that a log has: {named(error)}.")
     if code in BECAUSE:
-        return NotWritableError(f"{path} cannot be opened: {WORDS[BECAUSE[code]]}")
+        return NotWritableError(f"{path} cannot be opened: {REASONS[BECAUSE[code]]}")
     if code == sqlite3.SQLITE_CANTOPEN:
-        return NotWritableError(f"{path} cannot be opened: its folder takes no files beside it.")
+        return NotWritableError(f"{path} cannot be opened: no file can be made in its folder.")
     if code == sqlite3.SQLITE_BUSY:
         return OpenError(f"{path} cannot be opened: {LOCKED}")
     return OpenError(f"{path} cannot be opened: {named(error)}.")
 
 
 def _is_for_lack_of_space(path: Path, error: OSError | sqlite3.Error) -> bool:
-    """SQLite calls it an I/O error when a file beside the database cannot be made larger."""
+    """SQLite calls it an I/O error when a file next to the database cannot be made larger."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
     if code_of(error) != sqlite3.SQLITE_IOERR:

@@ -3,7 +3,7 @@
 The event loop gathers and hands over one commit at a time: not as soon as the last one has ended,
 but after those who wait for its outcome had a turn to ask for more. Under load that makes commits
 several times as large, and an idle log does not wait. What is gathered needs no bound of its own: a
-channel has at most one batch in flight, and whoever asks for anything else waits for it.
+channel has at most one batch in flight, and everyone who asks for anything else waits for it.
 """
 
 import asyncio
