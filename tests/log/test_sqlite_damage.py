@@ -17,7 +17,7 @@ from session_server.log import Batch, Log, NewEntry, StoredSnapshot
 from session_server.log.protocol import DamagedError, NotWritableError, OpenError
 from session_server.log.sqlite import schema, store
 from session_server.log.sqlite.backup import back_up, examined
-from session_server.log.sqlite.ledger import Ledger
+from session_server.log.sqlite.positions import Positions
 from tests.log.logs import (
     Sqlite,
     change,
@@ -185,7 +185,7 @@ def test_a_file_that_cannot_become_smaller_is_not_tried_for_ever(
         connection.execute("CREATE TABLE large (data)")
         connection.execute("INSERT INTO large VALUES (zeroblob(1000000))")
         connection.execute("DROP TABLE large")
-        assert not store.Store(connection, Ledger()).shrink()
+        assert not store.Store(connection, Positions()).shrink()
 
 
 # Backups

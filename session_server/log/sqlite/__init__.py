@@ -3,9 +3,10 @@
 log       what the event loop sees
 writer    the one thread that writes: what is asked for during a commit goes into the next one
 store     what it does to the database, a transaction at a time
-ledger    where every channel ends, in memory
+positions where every channel ends, in memory
 reading   what the reading connection is asked
-database  the file and its connections; claim, the file next to it that says who has it open
+database  the file and its connections; whether entries that it had are missing
+claim     the file next to it: who has it open, and how far it had come
 schema    tables, migrations, checksums
 faults    what SQLite's errors mean for a batch and for the log
 backup    copying and examining a database while a host writes to it

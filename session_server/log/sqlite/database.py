@@ -27,7 +27,7 @@ from session_server.log.protocol import (
 )
 from session_server.log.sqlite.claim import SYNCED, Claim, FileState, this_boot
 from session_server.log.sqlite.faults import named, opening_error, refusal
-from session_server.log.sqlite.ledger import Ledger, last_seq_of
+from session_server.log.sqlite.positions import Positions, last_seq_of
 from session_server.log.sqlite.schema import check, migrate, version_of
 from session_server.log.sqlite.store import CommitUnknownError, Store
 from session_server.schemas.wire import Seq
@@ -60,7 +60,7 @@ class Database:
         self._writing: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
         self._is_closed = False
-        self.ledger = Ledger()
+        self.positions = Positions()
         if not self._path.parent.is_dir():
             raise NotWritableError(f"There is no folder {self._path.parent}: make it first.")
         try:
@@ -172,25 +172,25 @@ class Database:
 
     def _load(self, connection: sqlite3.Connection) -> None:
         try:
-            Store(connection, self.ledger).write([Store.place])
+            Store(connection, self.positions).write([Store.place])
         except CommitUnknownError as doubt:
             raise doubt.error from doubt
-        self.ledger.load(connection)
+        self.positions.load(connection)
 
     def _recognize(self, connection: sqlite3.Connection) -> None:
         """A new epoch, unless this is what the last claim left. Something is always written."""
         (text,) = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
-        last, known = self.ledger.last_seq, self._claim.state()
+        last, known = self.positions.last_seq, self._claim.state()
         epoch = Epoch.read(text)
         if epoch is None or known is None or not known.fits(text, self._path.stat().st_ino, last):
             epoch = Epoch.after(max(last, 0 if known is None else known.seq))
         self.epoch = epoch
-        self.ledger.go_on_from(epoch.first)
+        self.positions.go_on_from(epoch.first)
         connection.executemany(
             "UPDATE meta SET value = ? WHERE key = ?",
             [
                 (str(epoch), "epoch"),
-                (self.ledger.last_seq, "reached"),
+                (self.positions.last_seq, "reached"),
                 (time.time_ns(), "opened"),
             ],
         )
@@ -198,7 +198,7 @@ class Database:
 
     def _stand(self, boot: str) -> None:
         inode = self._path.stat().st_ino
-        self._claim.write(FileState(self.ledger.last_seq, str(self.epoch), inode, boot))
+        self._claim.write(FileState(self.positions.last_seq, str(self.epoch), inode, boot))
 
     def writing(self) -> sqlite3.Connection:
         """The connection that writes; a new one, with nothing left in doubt, after `distrust`."""
@@ -247,7 +247,7 @@ class Database:
                 raise FailedError(*refusal(error)) from error
 
     def note_progress(self) -> None:
-        self._claim.reach(self.ledger.last_seq)
+        self._claim.reach(self.positions.last_seq)
 
     def close(self) -> None:
         with self._lock:

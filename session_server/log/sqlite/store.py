@@ -19,7 +19,7 @@ from session_server.log.protocol import (
     conflict,
 )
 from session_server.log.sqlite.faults import code_of
-from session_server.log.sqlite.ledger import NOWHERE, Ledger, Place
+from session_server.log.sqlite.positions import NOWHERE, Place, Positions
 from session_server.log.sqlite.schema import checksum_of
 from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
@@ -102,9 +102,9 @@ class CommitUnknownError(SessionServerError):
 class Store:
     """A connection that writes. After a `CommitUnknownError` it must not be used again."""
 
-    def __init__(self, connection: sqlite3.Connection, ledger: Ledger) -> None:
+    def __init__(self, connection: sqlite3.Connection, positions: Positions) -> None:
         self._connection = connection
-        self._ledger = ledger
+        self._positions = positions
         self._unplaced = 0
         self.has_freed = True
         self._has_shrunk = False
@@ -124,7 +124,7 @@ class Store:
             self._undo()
             raise
         self._commit()
-        self._ledger.keep()
+        self._positions.keep()
         return results
 
     def _commit(self) -> None:
@@ -141,7 +141,7 @@ class Store:
     def _undo(self) -> None:
         self._rows.clear()
         self._lasting.clear()
-        self._ledger.undo()
+        self._positions.undo()
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -154,24 +154,24 @@ class Store:
             return error
 
     def _appended(self, batch: Batch) -> AppendResult:
-        ledger, channel = self._ledger, batch.channel
-        number, last = ledger.place(channel)
+        positions, channel = self._positions, batch.channel
+        number, last = positions.place(channel)
         if last != batch.expected:
             return conflict(batch, last)
-        if channel in ledger.doubts:
+        if channel in positions.doubts:
             reason = f"Whether the last batch of {channel} is stored is not known: find out first."
             return Refused(RefusedBecause.CONFLICT, reason)
         if not number:
             number = self._numbered(channel)
-        first = ledger.next_seq
-        ledger.next_seq = end = first + len(batch.entries)
+        first = positions.next_seq
+        positions.next_seq = end = first + len(batch.entries)
         for seq, entry in enumerate(batch.entries, first):
             data = entry.data
             self._rows.append((seq, number, entry.id, data, checksum_of(number, seq, data)))
             if entry.lasts_until:
                 self._lasting.append((number, seq, entry.lasts_until, len(data)))
         if batch.entries:
-            ledger.stage(channel, Place(number, end - 1))
+            positions.stage(channel, Place(number, end - 1))
         return Durable(tuple(range(first, end)))
 
     def _flush(self) -> None:
@@ -196,34 +196,34 @@ class Store:
         self._unplaced = 0
 
     def _numbered(self, channel: Uri) -> int:
-        number = self._ledger.new_number()
+        number = self._positions.new_number()
         self._connection.execute(
             "INSERT INTO channels (number, uri) VALUES (?, ?)", (number, channel)
         )
-        self._ledger.stage(channel, Place(number, 0))
+        self._positions.stage(channel, Place(number, 0))
         return number
 
     def adopt(self, entries: Sequence[tuple[Entry, Millis]]) -> None:
         """Entries of another log, under their own seqs and in order."""
-        ledger = self._ledger
+        positions = self._positions
         for entry, until in entries:
             seq, channel, data = entry.seq, entry.channel, entry.data
-            number = ledger.place(channel).number or self._numbered(channel)
+            number = positions.place(channel).number or self._numbered(channel)
             self._rows.append((seq, number, entry.id, data, checksum_of(number, seq, data)))
             if until:
                 self._lasting.append((number, seq, until, len(data)))
-            ledger.stage(channel, Place(number, seq))
-            ledger.next_seq = max(ledger.next_seq, seq + 1)
+            positions.stage(channel, Place(number, seq))
+            positions.next_seq = max(positions.next_seq, seq + 1)
         self._flush()
 
     def adopt_floors(self, floors: dict[Uri, Seq]) -> None:
         for channel, floor in floors.items():
-            number, last = self._ledger.place(channel)
+            number, last = self._positions.place(channel)
             number = number or self._numbered(channel)
             update = "UPDATE channels SET floor = ? WHERE number = ?"
             self._connection.execute(update, (floor, number))
-            self._ledger.stage(channel, Place(number, max(last, floor)))
-            self._ledger.next_seq = max(self._ledger.next_seq, floor + 1)
+            self._positions.stage(channel, Place(number, max(last, floor)))
+            self._positions.next_seq = max(self._positions.next_seq, floor + 1)
 
     def forget_epoch(self) -> None:
         self._connection.execute("UPDATE meta SET value = '' WHERE key = 'epoch'")
@@ -232,11 +232,11 @@ class Store:
         return dict(self._connection.execute("SELECT seq, until FROM lasting"))
 
     def find(self, ids: Collection[str]) -> dict[str, Seq]:
-        self._ledger.ask(ids)
+        self._positions.ask(ids)
         return dict(self._connection.execute(FIND, (json.dumps(list(ids)),)))
 
     def save_snapshot(self, snapshot: StoredSnapshot) -> None:
-        number, last = self._ledger.place(snapshot.channel)
+        number, last = self._positions.place(snapshot.channel)
         if snapshot.seq > last:
             raise ahead(snapshot, last)
         if not number:
@@ -248,7 +248,7 @@ class Store:
 
     def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> bool:
         """Forgets a piece, the oldest first; says whether there is more to forget."""
-        number = self._ledger.place(channel).number
+        number = self._positions.place(channel).number
         if not number:
             return False
         self.place()
@@ -263,18 +263,18 @@ class Store:
         return bool(count == TRIMMED_AT_ONCE)
 
     def drop(self, channel: Uri) -> None:
-        number = self._ledger.place(channel).number
+        number = self._positions.place(channel).number
         if not number:
             return
         self.place()
         execute = self._connection.execute
         execute("DELETE FROM lasting WHERE channel = ?", (number,))
-        self._forget(number, self._ledger.next_seq)
+        self._forget(number, self._positions.next_seq)
         execute("DELETE FROM snapshots WHERE channel = ?", (number,))
         execute("DELETE FROM channels WHERE number = ?", (number,))
-        reached = self._ledger.next_seq - 1
+        reached = self._positions.next_seq - 1
         execute("UPDATE meta SET value = ? WHERE key = 'reached'", (reached,))
-        self._ledger.stage(channel, NOWHERE)
+        self._positions.stage(channel, NOWHERE)
 
     def _forget(self, number: int, up_to: Seq) -> None:
         self.has_freed = True

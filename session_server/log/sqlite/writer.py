@@ -53,13 +53,13 @@ class Writer:
     def __init__(self, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         self._database = database
         self._loop = loop
-        self._ledger = database.ledger
+        self._positions = database.positions
         self._store: Store | None = self._reopened()
         self._asked: list[Request] = []
         self._is_busy = False
         self._handed_over: SimpleQueue[list[Request] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="session-server log", daemon=True)
-        self.progress = Progress(self._ledger.last_seq)
+        self.progress = Progress(self._positions.last_seq)
         self.commits = 0
         self.stopped = loop.create_future()
         self._thread.start()
@@ -121,7 +121,7 @@ class Writer:
 
     def _report(self, requests: Sequence[Request], results: Sequence[Any]) -> bool:
         """`False` if the loop was closed before the log: then there is nobody left to write for."""
-        last_seq = self._ledger.last_seq
+        last_seq = self._positions.last_seq
         try:
             self._loop.call_soon_threadsafe(self._settle, last_seq, requests, results)
         except RuntimeError:
@@ -169,7 +169,7 @@ class Writer:
         self._distrust()
         for subject in subjects:
             if isinstance(subject, Batch) and subject.entries:
-                self._ledger.doubt(subject.channel, (entry.id for entry in subject.entries))
+                self._positions.doubt(subject.channel, (entry.id for entry in subject.entries))
         return _to_each(subjects, doubt(error.error))
 
     def _distrust(self) -> None:
@@ -178,5 +178,5 @@ class Writer:
         self._database.distrust()
 
     def _reopened(self) -> Store:
-        self._store = Store(self._database.writing(), self._ledger)
+        self._store = Store(self._database.writing(), self._positions)
         return self._store

@@ -36,7 +36,7 @@ def last_seq_of(connection: sqlite3.Connection) -> Seq:
     return max(int(reached), int(floor))
 
 
-class Ledger:
+class Positions:
     def __init__(self) -> None:
         self.last_seq: Seq = 0
         self.next_seq: Seq = 1
