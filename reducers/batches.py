@@ -121,6 +121,13 @@ def batch_of(
             return (action,)
 
 
+def title_change(record: SessionRecord, title: str | None) -> Batch:
+    """The host's own new title, if there is one and it is not the present one."""
+    if title is None or visible_name(title) == record.public.summary.title:
+        return ()
+    return (TitleChanged(title=visible_name(title)),)
+
+
 def _with_visible_name(action: ActiveClientChanged | ClientJoined) -> RecordAction:
     if isinstance(action, ClientJoined):
         return ClientJoined(client=_named(action.client))

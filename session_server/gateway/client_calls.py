@@ -99,24 +99,18 @@ class ClientCalls:
             lease=self._limits.lease,
             requester=caller.requester,
             client=self._client(caller),
+            title=partial(self._new_title, caller),
         )
-        await self._retitle(caller, uri, call_id)
         return uri, call_id
 
     def _first_title(self, caller: McpCaller) -> str:
         return f"{caller.client} · {self._config.name}"
 
-    async def _retitle(self, caller: McpCaller, uri: Uri, call_id: str) -> None:
+    def _new_title(self, caller: McpCaller, record: SessionRecord, call: Call) -> str | None:
         """The title names the latest call, unless a person has set another one."""
-
-        def title(record: SessionRecord) -> str | None:
-            calls, known = record.private.calls, record.public.summary.title
-            if call_id not in calls or _title(calls[call_id]) == known:
-                return None
-            ours = {_title(call) for call in calls.values()} | {self._first_title(caller)}
-            return _title(calls[call_id]) if known in ours else None
-
-        await self._sessions.retitle(caller, uri, title)
+        ours = {_title(known) for known in record.private.calls.values()}
+        ours.add(self._first_title(caller))
+        return _title(call) if record.public.summary.title in ours else None
 
     def _client(self, caller: McpCaller) -> CallClient:
         """Who is asked: `both` is the session alone where the client cannot be asked."""
