@@ -50,7 +50,7 @@ from session_server.schemas.errors import (
 from session_server.schemas.log_entries import LoggedAction
 from session_server.schemas.principals import HOST, Author, Stamp
 from session_server.schemas.record import Call, CallSent, FailureKind, Sent, SessionRecord, ToSend
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Millis, Uri
 
 logger = logging.getLogger("session_server.calls")
 
@@ -85,6 +85,7 @@ class CallDriver:
     def __init__(self, host: Host, waiting: StateWaiters, servers: Servers, tasks: Tasks) -> None:
         self.spawn = tasks.spawn
         self.servers = servers
+        self.clock = host.clock
         self.reports = Reports()
         self.logs = Logs()
         self._tasks = tasks
@@ -212,7 +213,7 @@ class CallDriver:
         if before is not None:
             await asyncio.wait([before])
         if effect.not_before is not None:
-            await asyncio.sleep(max(0, effect.not_before - self._host.now()) / 1000)
+            await self._time_of_day(effect.not_before)
         call = self._call_in(ToSend, uri, effect.call_id)
         if call is None or self._is_stopping:
             return
@@ -224,6 +225,14 @@ class CallDriver:
             reply = Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
         if reply is not None:
             await self.record(uri, planned(effect.call_id, effect.leg, reply))
+
+    async def _time_of_day(self, when: Millis) -> None:
+        reached = asyncio.Event()
+        timer = self._host.timers.at(when, reached.set)
+        try:
+            await reached.wait()
+        finally:
+            timer.cancel()
 
     async def _exchanged(
         self, server: Server, uri: Uri, call: Call, leg: int, claim: Claim
@@ -313,7 +322,7 @@ class CallDriver:
                 return  # the session is gone or only a recording, and so is the call
             except NotSavedError as error:
                 logger.debug("what became of a call could not be saved: %s", error)
-                await backoff.sleep()
+                await self.clock.sleep(backoff.pause())
             else:
                 return
 

@@ -77,7 +77,7 @@ class RunningLeg:
                 return rounds.progress(record, self._call_id, self._leg, text)
 
             await self._driver.record(self._uri, plan)
-            await asyncio.sleep(REPORT_SECONDS)
+            await self._driver.clock.sleep(REPORT_SECONDS)
 
     def close(self) -> None:
         """It has come back: what it reported last is not shown any more."""
