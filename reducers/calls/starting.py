@@ -53,10 +53,13 @@ def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint_of_request(
-    principal_id: str, server: str, method: str, params: Mapping[str, Any], key: str | None
+    principal_id: str, server: str, method: str, own: Mapping[str, Any], key: str | None
 ) -> str:
-    """Stable over connections and restarts. `key` distinguishes equal requests."""
-    bare = {name: value for name, value in own_params(params).items() if name != "_meta"}
+    """Stable over connections and restarts. `own`: as `own_params` leaves the parameters.
+
+    `key` distinguishes equal requests.
+    """
+    bare = {name: value for name, value in own.items() if name != "_meta"}
     asked = (principal_id, server, method, bare, key)
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 

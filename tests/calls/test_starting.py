@@ -118,3 +118,13 @@ async def test_a_server_that_wants_a_retry_later_gets_it_by_the_hosts_clock() ->
                 )
                 await clock.advance(BACK_OFF_LIMIT_MS / 1000)
         assert await at.text(call_id) == "ready after 10"
+
+
+async def test_a_call_keeps_nothing_of_its_callers_that_belongs_to_one_leg() -> None:
+    """So it goes out with no leg, and the same request without it is the same call."""
+    async with running_host(SERVER) as at:
+        smuggled = {"requestState": "old", "inputResponses": {"a": 1}}
+        call_id = await at.request("tools/call", name="untyped", **smuggled)
+        assert at.record.private.calls[call_id].params == {"name": "untyped"}
+        assert await at.request("tools/call", name="untyped") == call_id
+        assert await at.text(call_id) == "plain"
