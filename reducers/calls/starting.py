@@ -23,7 +23,7 @@ from session_server.schemas.ahp.customizations import McpServer, McpServerState
 from session_server.schemas.ahp.session import Lifecycle, SessionState
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import OPEN_CALLS_PER_SESSION, UNCOLLECTED_LIFETIME_MS
-from session_server.schemas.principals import Principal, Role, Stamp
+from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.record import (
     Abandoned,
     Call,
@@ -36,6 +36,8 @@ from session_server.schemas.record import (
 OF_THE_LEG = ("inputResponses", "requestState")
 OF_THE_WIRE = ("progressToken",)
 RESERVED = "io.modelcontextprotocol/"
+
+NO_CALLS = "Only owners and agents can make calls."
 
 
 def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +82,8 @@ def same_call(
 
 def check_caller(principal: Principal, record: SessionRecord) -> Refusal | None:
     """Why this principal may not call anything here, if so."""
-    if principal.role not in (Role.OWNER, Role.AGENT):
-        return Refusal(code=RefusalCode.ROLE, message="Only owners and agents can make calls.")
+    if not principal.is_maker:
+        return Refusal(code=RefusalCode.ROLE, message=NO_CALLS)
     return check_session(principal, record.public.summary.resource)
 
 

@@ -56,7 +56,7 @@ class ClientCalls:
     async def perform(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
         caller, state = McpCaller(ctx), carried_in(ctx.params)
         requester = caller.requester
-        with as_mcp_errors(), requester.connected():
+        with as_mcp_errors(self._config.name), requester.connected():
             uri, call_id = await self._call(caller, method, state)
             async with self._unless_cancelled(caller, call_id):
                 asking = ClientQuestions(self._calls, self._waiting, caller, uri, call_id)

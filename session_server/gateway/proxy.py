@@ -116,7 +116,7 @@ class ProxyServer(Server[Any]):
     async def _pass_on(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
         caller, params = McpCaller(ctx), own_params(ctx.params or {})
         can = caller.declared if self._upstream.config.answers == "client" else None
-        with as_mcp_errors():
+        with as_mcp_errors(self._upstream.config.name):
             result = await self._upstream.request(ctx.method, params, can, caller.principal.id)
         return self._passed_on(ctx, result)
 
