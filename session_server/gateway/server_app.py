@@ -174,14 +174,17 @@ class ServerApp:
     ) -> None:
         headers = Headers(scope=scope)
         named, version = headers.get(SESSION_ID), headers.get(VERSION)
-        is_modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
-        session = None if is_modern or named is None else self._sessions.of(named, principal)
+        # A revision that nobody knows too: the SDK refuses it there, and no session is opened.
+        needs_session = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+        session = (
+            None if not needs_session or named is None else self._sessions.of(named, principal)
+        )
         if session is not None:
             with session.used():
                 await self._handle(scope, receive, send)
             if scope["method"] == "DELETE":
                 self._sessions.forget(session.id)
-        elif is_modern:
+        elif not needs_session:
             async with WatchedResponse(requester_in(scope), receive, send) as response:
                 unread = await answer_plain(self._server, scope, response)
                 if unread is not None:
