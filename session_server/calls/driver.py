@@ -116,7 +116,7 @@ class CallDriver:
             if not start.durable.done():  # no connection after all: an effect sends it later
                 await self._write(uri, start, start.plan)
             elif reply is not None:
-                await self.record(uri, planned(call.id, 0, reply))
+                await self.write_until_saved(uri, planned(call.id, 0, reply))
         finally:
             start.fail(NotSavedError("The host is stopping."))
 
@@ -154,7 +154,7 @@ class CallDriver:
             found = call_id in record.private.calls
             return ()
 
-        await self.record(uri, plan)
+        await self.write_until_saved(uri, plan)
         return found
 
     # What effects ask for
@@ -175,7 +175,7 @@ class CallDriver:
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
             return recovery.after_crash(record, effect.call_id, effect.leg, stamp)
 
-        self.spawn(self.record(channel.uri, plan))
+        self.spawn(self.write_until_saved(channel.uri, plan))
 
     def stop(self, channel: SessionChannel, effect: StopCall) -> None:
         task = self._legs.get((channel.uri, effect.call_id))
@@ -188,11 +188,6 @@ class CallDriver:
                 task.cancel()
 
     # Life
-
-    async def settled(self) -> None:
-        """Returns when the legs that are out have come back or were given up."""
-        while self._legs:
-            await asyncio.wait(tuple(self._legs.values()))
 
     async def close(self) -> None:
         self._is_stopping = True
@@ -224,7 +219,7 @@ class CallDriver:
         except UnknownServerError as error:
             reply = Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
         if reply is not None:
-            await self.record(uri, planned(effect.call_id, effect.leg, reply))
+            await self.write_until_saved(uri, planned(effect.call_id, effect.leg, reply))
 
     async def _time_of_day(self, when: Millis) -> None:
         reached = asyncio.Event()
@@ -297,7 +292,7 @@ class CallDriver:
             won = won and is_sent and now is not None and now.node == self._host.node
             return ()
 
-        await self.record(uri, plan)
+        await self.write_until_saved(uri, plan)
         return won
 
     def _sent(self, call: Call, leg: int, borrowed: BorrowedLink) -> CallSent:
@@ -312,7 +307,7 @@ class CallDriver:
 
     # Writing
 
-    async def record(self, uri: Uri, plan: Plan, by: Author = HOST) -> None:
+    async def write_until_saved(self, uri: Uri, plan: Plan, by: Author = HOST) -> None:
         """Durable when it returns: it is tried until what the server answered is in the log."""
         backoff = Backoff(*SAVE_AGAIN)
         while True:

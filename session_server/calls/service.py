@@ -10,7 +10,6 @@ import msgspec
 
 from session_server.calls.driver import CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
-from session_server.host.active_clients import Askers
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.host.timers import Tasks
@@ -49,7 +48,7 @@ from session_server.schemas.record import (
     CallCollected,
     SessionRecord,
 )
-from session_server.schemas.wire import Millis, Uri
+from session_server.schemas.wire import Uri
 
 REMEMBERED_CALLS = 10_000
 TITLE_SECONDS = 3.0
@@ -80,14 +79,6 @@ class Calls:
         self.driver = CallDriver(host, waiting, self.servers, tasks)
         host.loaded.on_loaded.append(self._states.loaded)
         host.on_disposed.append(self.driver.forget_session)
-
-    @property
-    def askers(self) -> Askers:
-        """Who waits for calls, and is known to by the people they ask."""
-        return self._host.askers
-
-    def now(self) -> Millis:
-        return self._host.now()
 
     # Life
 

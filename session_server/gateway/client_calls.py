@@ -27,6 +27,7 @@ from session_server.gateway.long_requests import (
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.host.awaiting import StateWaiters
+from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.sdk import was_cancelled
 from session_server.reducers.calls.presentation import view_of
@@ -41,12 +42,14 @@ from session_server.schemas.wire import Uri
 class ClientCalls:
     def __init__(
         self,
+        host: Host,
         calls: Calls,
         waiting: StateWaiters,
         sessions: GatewaySessions,
         config: ServerConfig,
         limits: HoldLimits,
     ) -> None:
+        self._host = host
         self._calls = calls
         self._waiting = waiting
         self._sessions = sessions
@@ -59,9 +62,9 @@ class ClientCalls:
         with as_mcp_errors(self._config.name), requester.connected():
             uri, call_id = await self._call(caller, method, state)
             async with self._unless_cancelled(caller, call_id):
-                asking = ClientQuestions(self._calls, self._waiting, caller, uri, call_id)
+                asking = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
                 await asking.accept(state)
-                with requester.while_connected(self._calls.askers.waiting(uri, call_id)):
+                with requester.while_connected(self._host.askers.waiting(uri, call_id)):
                     found = await self._followed(caller, uri, call_id, asking)
                     if isinstance(found, ClientRound) and await asking.accept_ahead(found, state):
                         found = await self._followed(caller, uri, call_id, asking)

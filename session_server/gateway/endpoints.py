@@ -67,7 +67,9 @@ class Gateway:
 
     def _built(self, server: Server, main: Link) -> ServerApp:
         announcements = Announcements(server, main.client.server_capabilities, self.host.spawn)
-        calls = ClientCalls(self._calls, self._waiting, self._sessions, server.config, self._limits)
+        calls = ClientCalls(
+            self.host, self._calls, self._waiting, self._sessions, server.config, self._limits
+        )
         proxy = ProxyServer(server, main, calls.perform, announcements)
         sealed = sealing(self._key, f"gateway:{server.config.name}")
         proxy.middleware[:] = [announcements.introduced, sealed, proxy.unchanged]

@@ -17,7 +17,6 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.gateway.exchanges import answer_plain
 from session_server.gateway.mcp_callers import (
     introduce,
     introduce_to_sdk,
@@ -25,6 +24,7 @@ from session_server.gateway.mcp_callers import (
     requester_in,
 )
 from session_server.gateway.mcp_errors import refusal
+from session_server.gateway.modern_requests import respond_to_plain
 from session_server.host.host import Host
 from session_server.mcp_client.pool import counted
 from session_server.schemas.limits import (
@@ -167,9 +167,9 @@ class ServerApp:
             await refusal(429, INTERNAL_ERROR, TOO_MANY_REQUESTS)(scope, receive, send)
             return
         with counted(self._in_flight, principal.id):
-            await self._answer(principal, scope, receive, send)
+            await self._route(principal, scope, receive, send)
 
-    async def _answer(
+    async def _route(
         self, principal: Principal, scope: Scope, receive: Receive, send: Send
     ) -> None:
         headers = Headers(scope=scope)
@@ -186,7 +186,7 @@ class ServerApp:
                 self._sessions.forget(session.id)
         elif not needs_session:
             async with WatchedResponse(requester_in(scope), receive, send) as response:
-                unread = await answer_plain(self._server, scope, response)
+                unread = await respond_to_plain(self._server, scope, response)
                 if unread is not None:
                     await self._leave_to_sdk(scope, unread, response.send)
         elif named is not None:

@@ -156,6 +156,13 @@ class RunningHost:
         action = InputCompleted(request_id=request.id, response=how, answers=answers)
         await perform(self.host, by, SESSION, action)
 
+    async def settled(self) -> None:
+        """Returns when the legs that are out have come back or were given up."""
+        legs = self.calls.driver._legs
+        async with asyncio.timeout(PATIENCE):
+            while legs:
+                await asyncio.wait(tuple(legs.values()))
+
     def tool_call(self, call_id: str) -> ToolCall | None:
         state = self.record.public
         turns = [*state.turns, *([state.active_turn] if state.active_turn else [])]
