@@ -57,7 +57,6 @@ from session_server.schemas.errors import Refusal
 from session_server.schemas.principals import HOST_KEYS, Principal, Provenance, Stamp
 from session_server.schemas.record import (
     NOT_REPEATED,
-    OPEN_PHASES,
     Call,
     CallAbandoned,
     ChangeDeferred,
@@ -219,10 +218,9 @@ def has_open_work(record: SessionRecord) -> bool:
     return bool(record.public.input_requests) or bool(open_calls(record))
 
 
-def open_calls(record: SessionRecord) -> list[Call]:
-    """Calls that have not ended. Called after every change, so it only compares types."""
-    calls = record.private.calls.values()
-    return [call for call in calls if type(call.phase) in OPEN_PHASES]
+def open_calls(record: SessionRecord) -> tuple[Call, ...]:
+    """Calls that have not ended."""
+    return record.private.open_calls
 
 
 def _refusal_to_repeat(record: SessionRecord, action: InputCompleted, stamp: Stamp) -> Batch:

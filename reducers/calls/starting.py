@@ -73,9 +73,11 @@ def same_call(
 
     Those in `connected` have a client that is connected for them, so other requests made them.
     """
-    for call in reversed(record.private.calls.values()):
-        is_same = call.fingerprint is not None and call.fingerprint == new.fingerprint
-        if is_same and call.id not in connected and _is_wanted(call, at):
+    calls = record.private.calls.values()
+    same = [call for call in calls if call.fingerprint == new.fingerprint]
+    for call in reversed(same):
+        is_known = call.fingerprint is not None
+        if is_known and call.id not in connected and _is_wanted(call, at):
             return call
     return None
 

@@ -30,12 +30,20 @@ from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.sdk import was_cancelled
-from session_server.reducers.calls.presentation import view_of
+from session_server.reducers.calls.presentation import requests_of, view_of
 from session_server.schemas.errors import UnknownCallError
-from session_server.schemas.http import CallState, CallView
+from session_server.schemas.http import CallView
 from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.mcp import CallMethod
-from session_server.schemas.record import Call, CallClient, ClientRound, FailureKind, SessionRecord
+from session_server.schemas.record import (
+    Call,
+    CallClient,
+    ClientRound,
+    FailureKind,
+    SessionRecord,
+    Uncertain,
+    Waiting,
+)
 from session_server.schemas.wire import Uri
 
 
@@ -111,9 +119,12 @@ class ClientCalls:
 
     def _new_title(self, caller: McpCaller, record: SessionRecord, call: Call) -> str | None:
         """The title names the latest call, unless a person has set another one."""
+        new, present = _title(call), record.public.summary.title
+        if new == present:
+            return None
         ours = {_title(known) for known in record.private.calls.values()}
         ours.add(self._first_title(caller))
-        return _title(call) if record.public.summary.title in ours else None
+        return new if present in ours else None
 
     def _client(self, caller: McpCaller) -> CallClient:
         """Who is asked: `both` is the session alone where the client cannot be asked."""
@@ -156,11 +167,10 @@ class ClientCalls:
             call = record.private.calls.get(call_id)
             if call is None:
                 raise lost_state_error()
-            view = view_of(record, call)
-            if not view.is_open:
-                return view
+            if not call.is_open:
+                return view_of(record, call)
             is_asked = asking.answerable(record) is not None
-            now = _message(view, partial(caller.where_to_answer, uri), is_asked=is_asked)
+            now = _message(record, call, partial(caller.where_to_answer, uri), is_asked=is_asked)
             return asking.next(record) or (now if now != message else None)
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
@@ -187,20 +197,20 @@ def _title(call: Call) -> str:
     return f"{call.server}: {call.target}"[:TITLE_CHARS]
 
 
-def _message(view: CallView, where: Callable[[], str], *, is_asked: bool) -> str:
-    match view.state:
-        case CallState.WAITING if not view.requests:
-            return "Waiting for your answer"
-        case CallState.WAITING:
-            count = len(view.requests)
+def _message(record: SessionRecord, call: Call, where: Callable[[], str], *, is_asked: bool) -> str:
+    match call.phase:
+        case Waiting():
+            count = len(requests_of(record, call))
+            if not count:
+                return "Waiting for your answer"
             what = "a question" if count == 1 else f"{count} questions"
             if is_asked:
                 return f"Waiting for you to answer {what}, or for people in {where()}"
             return f"Waiting for people to answer {what} in {where()}"
-        case CallState.UNCERTAIN:
+        case Uncertain():
             return f"Waiting for an owner to say whether it runs again, in {where()}"
         case _:
-            return f"Calling {view.server}/{view.target}"
+            return f"Calling {call.server}/{call.target}"
 
 
 def _result(ended: CallView) -> dict[str, Any]:

@@ -43,6 +43,7 @@ PING_SECONDS = 15.0
 """A response that takes longer is a stream, with signs of life for proxies that close idle ones."""
 
 JSON = "application/json"
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 EVENT_STREAM = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -244,7 +245,7 @@ class ModernRequest:
 
 
 def _encoded(message: dict[str, Any]) -> bytes:
-    return json.dumps(message, separators=(",", ":")).encode()
+    return _encode(message).encode()
 
 
 def _event(message: dict[str, Any]) -> bytes:
