@@ -101,10 +101,11 @@ class ErrorBodies:
         await self._send(message)
 
     def _begun(self, message: Message) -> Message:
-        headers = [(name.lower(), value) for name, value in message.get("headers", ())]
         reason = REASONS.get(message["status"])
-        kind = dict(headers).get(b"content-type", b"")
-        if reason is None or kind.startswith(JSON):
+        if reason is None:
+            return message
+        headers = [(name.lower(), value) for name, value in message.get("headers", ())]
+        if dict(headers).get(b"content-type", b"").startswith(JSON):
             return message
         self._body = _body(INVALID_REQUEST, reason)
         kept = [pair for pair in headers if pair[0] not in (b"content-type", b"content-length")]
