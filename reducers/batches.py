@@ -57,8 +57,6 @@ from session_server.schemas.errors import Refusal
 from session_server.schemas.principals import HOST_KEYS, Principal, Provenance, Stamp
 from session_server.schemas.record import (
     NOT_REPEATED,
-    OPEN_PHASES,
-    Call,
     CallAbandoned,
     ChangeDeferred,
     ClientJoined,
@@ -121,6 +119,13 @@ def batch_of(
             return (action,)
 
 
+def title_change(record: SessionRecord, title: str | None) -> Batch:
+    """The host's own new title, if there is one and it is not the present one."""
+    if title is None or visible_name(title) == record.public.summary.title:
+        return ()
+    return (TitleChanged(title=visible_name(title)),)
+
+
 def _with_visible_name(action: ActiveClientChanged | ClientJoined) -> RecordAction:
     if isinstance(action, ClientJoined):
         return ClientJoined(client=_named(action.client))
@@ -171,7 +176,7 @@ def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
     """Ends the open calls and requests of a turn that ends; a notification lists them."""
     if not has_open_work(record):
         return ()
-    state, calls = record.public, open_calls(record)
+    state, calls = record.public, record.private.open_calls
     requests = state.input_requests or ()
     abandoned = msgspec.structs.replace(stamp, via=Provenance.ABANDONED)
     return (
@@ -201,7 +206,7 @@ def turn_end(record: SessionRecord, call_id: str) -> Batch:
     if turn is None or not turn.id.startswith(HOST_TURN_PREFIX):
         return ()
     requests = record.public.input_requests or ()
-    is_last = all(call.id == call_id for call in open_calls(record)) and all(
+    is_last = all(call.id == call_id for call in record.private.open_calls) and all(
         request.meta is not None and request.meta.call == call_id for request in requests
     )
     return (TurnComplete(turn_id=turn.id),) if is_last else ()
@@ -209,18 +214,12 @@ def turn_end(record: SessionRecord, call_id: str) -> Batch:
 
 def has_open_work(record: SessionRecord) -> bool:
     """Whether any call or request of the session is open; both belong to the active turn."""
-    return bool(record.public.input_requests) or bool(open_calls(record))
-
-
-def open_calls(record: SessionRecord) -> list[Call]:
-    """Calls that have not ended. Called after every change, so it only compares types."""
-    calls = record.private.calls.values()
-    return [call for call in calls if type(call.phase) in OPEN_PHASES]
+    return bool(record.public.input_requests) or bool(record.private.open_calls)
 
 
 def _refusal_to_repeat(record: SessionRecord, action: InputCompleted, stamp: Stamp) -> Batch:
     """Fails a call that may already have run, if a person did not agree to run it again."""
-    for call in open_calls(record):
+    for call in record.private.open_calls:
         phase = call.phase
         if isinstance(phase, Uncertain) and phase.request_id == action.request_id:
             by_person = stamp.via is Provenance.PERSON

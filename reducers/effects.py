@@ -8,7 +8,7 @@ the same work is never started twice, and a restart finds all of it again.
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from session_server.reducers.batches import has_open_work, open_calls
+from session_server.reducers.batches import has_open_work
 from session_server.reducers.calls.client_answers import client_deadline
 from session_server.reducers.calls.lifecycle import leg_out
 from session_server.reducers.deadlines import deadline_of
@@ -159,7 +159,7 @@ def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
 
 def pending(record: SessionRecord) -> Iterator[Effect]:
     """The work that this record calls for, now."""
-    for call in open_calls(record):
+    for call in record.private.open_calls:
         if isinstance(call.phase, ToSend):
             yield SendCall(call_id=call.id, leg=call.phase.leg, not_before=call.phase.not_before)
     turn = record.public.active_turn
@@ -172,7 +172,7 @@ def pending(record: SessionRecord) -> Iterator[Effect]:
 
 def expiries(record: SessionRecord) -> Iterator[ExpireRequest | ExpireCall]:
     """The deadlines of open requests and calls."""
-    for call in open_calls(record):
+    for call in record.private.open_calls:
         at = client_deadline(record, call)
         if at is not None:
             yield ExpireCall(call_id=call.id, at=at)
@@ -211,7 +211,7 @@ def _passing(
 ) -> Iterator[Effect]:
     """Work that is not derived again after a restart."""
     if after.private.calls is not before.private.calls:
-        for call in open_calls(before):
+        for call in before.private.open_calls:
             now = after.private.calls.get(call.id)
             if now is None or isinstance(now.phase, Abandoned):
                 yield StopCall(call_id=call.id)

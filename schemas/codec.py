@@ -68,6 +68,7 @@ class Decoder(Generic[T]):
         try:
             if not raw.isascii():
                 raw.decode()  # msgspec skips over the text of fields that it does not know
+            # As `is_too_deep` counts, but without a call for every frame.
             if raw.count(b"[") + raw.count(b"{") > self._depth and is_too_deep(raw, self._depth):
                 raise MalformedError(f"nested deeper than {self._depth} levels")
             decoded: T = self._decode(raw)
@@ -136,10 +137,12 @@ def _without_lone_surrogates(raw: bytes) -> bytes:
 
 
 def is_too_deep(raw: bytes, limit: int) -> bool:
-    """Whether brackets outside strings are nested deeper; only texts with many get here.
+    """Whether brackets outside strings are nested deeper than this.
 
     Each pass takes the innermost pairs away, so what is left after `limit` passes was deeper.
     """
+    if raw.count(b"[") + raw.count(b"{") <= limit:
+        return False
     brackets = _STRING.sub(b"", raw).translate(_ONE_KIND, _NO_BRACKETS)
     if b"[" * (limit + 1) in brackets:
         return True

@@ -63,6 +63,11 @@ class Principal(Wire, frozen=True, kw_only=True):
         return Author(id=self.id, name=self.name)
 
     @property
+    def is_maker(self) -> bool:
+        """It may make sessions, questions and calls; the others watch or answer."""
+        return self.role in (Role.OWNER, Role.AGENT)
+
+    @property
     def is_limited(self) -> bool:
         """Limited to some sessions: it cannot change the host, and sees only these."""
         return self.sessions is not None

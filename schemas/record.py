@@ -1,6 +1,7 @@
 """What a session's log reduces to: its state, its MCP calls, and the private actions of the log."""
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from session_server.schemas.ahp.actions import ActionBase, AgentChanged, ModelChanged, SessionAction
@@ -285,7 +286,7 @@ class TurnOwner(Wire, frozen=True, kw_only=True):
     node: str
 
 
-class PrivateState(Wire, frozen=True, kw_only=True):
+class PrivateState(Wire, frozen=True, kw_only=True, dict=True):
     """`begun` names the open requests that a person has begun to answer.
 
     `is_recording`: the session was played back from a file. It can be watched, and that is all:
@@ -305,6 +306,11 @@ class PrivateState(Wire, frozen=True, kw_only=True):
     opened_with: str | None = None
     turn_owner: TurnOwner | None = None
     is_recording: bool = False
+
+    @cached_property
+    def open_calls(self) -> tuple[Call, ...]:
+        """Those that have not ended, of many that have. Asked for several times by every change."""
+        return tuple(call for call in self.calls.values() if type(call.phase) in OPEN_PHASES)
 
 
 class PlacedRequest(Wire, frozen=True, kw_only=True):

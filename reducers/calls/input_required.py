@@ -47,11 +47,11 @@ def retry_params(
     responses: Mapping[str, EmbeddedResponse] | None,
     state: str | None,
 ) -> dict[str, Any]:
-    """The parameters of the next leg: the original ones, untouched, with answers and state.
+    """The parameters of the next leg: the call's own, untouched, with answers and state.
 
-    Without a state from the server none is sent, even if the caller sent one; "" is a state.
+    They hold no state that a caller may have sent: a call starts with `own_params`. "" is a state.
     """
-    params = {k: v for k, v in original.items() if k not in ("inputResponses", "requestState")}
+    params = dict(original)
     if responses:
         params["inputResponses"] = {
             key: msgspec.to_builtins(response) for key, response in responses.items()

@@ -204,14 +204,19 @@ def view_of(record: SessionRecord, call: Call) -> CallView:
         turn_id=call.turn_id,
         ended_at=phase.at if isinstance(phase, Finished | Failed | Abandoned) else None,
         by=call.by,
-        requests=tuple(
-            request.id
-            for request in record.public.input_requests or ()
-            if request.meta is not None and request.meta.call == call.id
-        ),
+        requests=requests_of(record, call),
         result=phase.result if isinstance(phase, Finished) else None,
         error=phase.error if isinstance(phase, Failed) else None,
         reason=phase.reason if isinstance(phase, Abandoned) else None,
+    )
+
+
+def requests_of(record: SessionRecord, call: Call) -> tuple[str, ...]:
+    """The ids of its open questions."""
+    return tuple(
+        request.id
+        for request in record.public.input_requests or ()
+        if request.meta is not None and request.meta.call == call.id
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from session_server.reducers.batches import Batch, host_turn, open_calls
+from session_server.reducers.batches import Batch, host_turn
 from session_server.reducers.calls.presentation import customization_id, invocation
 from session_server.reducers.rules.roles import check_session
 from session_server.reducers.state.customizations import identity_of
@@ -23,7 +23,7 @@ from session_server.schemas.ahp.customizations import McpServer, McpServerState
 from session_server.schemas.ahp.session import Lifecycle, SessionState
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import OPEN_CALLS_PER_SESSION, UNCOLLECTED_LIFETIME_MS
-from session_server.schemas.principals import Principal, Role, Stamp
+from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.record import (
     Abandoned,
     Call,
@@ -36,6 +36,8 @@ from session_server.schemas.record import (
 OF_THE_LEG = ("inputResponses", "requestState")
 OF_THE_WIRE = ("progressToken",)
 RESERVED = "io.modelcontextprotocol/"
+
+NO_CALLS = "Only owners and agents can make calls."
 
 
 def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,10 +55,13 @@ def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint_of_request(
-    principal_id: str, server: str, method: str, params: Mapping[str, Any], key: str | None
+    principal_id: str, server: str, method: str, own: Mapping[str, Any], key: str | None
 ) -> str:
-    """Stable over connections and restarts. `key` distinguishes equal requests."""
-    bare = {name: value for name, value in own_params(params).items() if name != "_meta"}
+    """Stable over connections and restarts. `own`: as `own_params` leaves the parameters.
+
+    `key` distinguishes equal requests.
+    """
+    bare = {name: value for name, value in own.items() if name != "_meta"}
     asked = (principal_id, server, method, bare, key)
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 
@@ -68,17 +73,19 @@ def same_call(
 
     Those in `connected` have a client that is connected for them, so other requests made them.
     """
-    for call in reversed(record.private.calls.values()):
-        is_same = call.fingerprint is not None and call.fingerprint == new.fingerprint
-        if is_same and call.id not in connected and _is_wanted(call, at):
+    calls = record.private.calls.values()
+    same = [call for call in calls if call.fingerprint == new.fingerprint]
+    for call in reversed(same):
+        is_known = call.fingerprint is not None
+        if is_known and call.id not in connected and _is_wanted(call, at):
             return call
     return None
 
 
 def check_caller(principal: Principal, record: SessionRecord) -> Refusal | None:
     """Why this principal may not call anything here, if so."""
-    if principal.role not in (Role.OWNER, Role.AGENT):
-        return Refusal(code=RefusalCode.ROLE, message="Only owners and agents can make calls.")
+    if not principal.is_maker:
+        return Refusal(code=RefusalCode.ROLE, message=NO_CALLS)
     return check_session(principal, record.public.summary.resource)
 
 
@@ -122,7 +129,7 @@ def _check_start(record: SessionRecord, call: Call, server: McpServer) -> Refusa
     code = RefusalCode.WRONG_STATE
     if state.lifecycle is Lifecycle.CREATION_FAILED:
         return Refusal(code=code, message="This session could not be created.")
-    if len(open_calls(record)) >= OPEN_CALLS_PER_SESSION:
+    if len(record.private.open_calls) >= OPEN_CALLS_PER_SESSION:
         message = f"At most {OPEN_CALLS_PER_SESSION} calls can be open in a session at once."
         return Refusal(code=RefusalCode.LIMIT, message=message)
     listed = listed_server(state, server.id)

@@ -50,7 +50,7 @@ from session_server.schemas.errors import (
 from session_server.schemas.log_entries import LoggedAction
 from session_server.schemas.principals import HOST, Author, Stamp
 from session_server.schemas.record import Call, CallSent, FailureKind, Sent, SessionRecord, ToSend
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Millis, Uri
 
 logger = logging.getLogger("session_server.calls")
 
@@ -85,6 +85,7 @@ class CallDriver:
     def __init__(self, host: Host, waiting: StateWaiters, servers: Servers, tasks: Tasks) -> None:
         self.spawn = tasks.spawn
         self.servers = servers
+        self.clock = host.clock
         self.reports = Reports()
         self.logs = Logs()
         self._tasks = tasks
@@ -115,7 +116,7 @@ class CallDriver:
             if not start.durable.done():  # no connection after all: an effect sends it later
                 await self._write(uri, start, start.plan)
             elif reply is not None:
-                await self.record(uri, planned(call.id, 0, reply))
+                await self.write_until_saved(uri, planned(call.id, 0, reply))
         finally:
             start.fail(NotSavedError("The host is stopping."))
 
@@ -153,7 +154,7 @@ class CallDriver:
             found = call_id in record.private.calls
             return ()
 
-        await self.record(uri, plan)
+        await self.write_until_saved(uri, plan)
         return found
 
     # What effects ask for
@@ -174,7 +175,7 @@ class CallDriver:
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
             return recovery.after_crash(record, effect.call_id, effect.leg, stamp)
 
-        self.spawn(self.record(channel.uri, plan))
+        self.spawn(self.write_until_saved(channel.uri, plan))
 
     def stop(self, channel: SessionChannel, effect: StopCall) -> None:
         task = self._legs.get((channel.uri, effect.call_id))
@@ -187,11 +188,6 @@ class CallDriver:
                 task.cancel()
 
     # Life
-
-    async def settled(self) -> None:
-        """Returns when the legs that are out have come back or were given up."""
-        while self._legs:
-            await asyncio.wait(tuple(self._legs.values()))
 
     async def close(self) -> None:
         self._is_stopping = True
@@ -212,7 +208,7 @@ class CallDriver:
         if before is not None:
             await asyncio.wait([before])
         if effect.not_before is not None:
-            await asyncio.sleep(max(0, effect.not_before - self._host.now()) / 1000)
+            await self._time_of_day(effect.not_before)
         call = self._call_in(ToSend, uri, effect.call_id)
         if call is None or self._is_stopping:
             return
@@ -223,7 +219,15 @@ class CallDriver:
         except UnknownServerError as error:
             reply = Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
         if reply is not None:
-            await self.record(uri, planned(effect.call_id, effect.leg, reply))
+            await self.write_until_saved(uri, planned(effect.call_id, effect.leg, reply))
+
+    async def _time_of_day(self, when: Millis) -> None:
+        reached = asyncio.Event()
+        timer = self._host.timers.at(when, reached.set)
+        try:
+            await reached.wait()
+        finally:
+            timer.cancel()
 
     async def _exchanged(
         self, server: Server, uri: Uri, call: Call, leg: int, claim: Claim
@@ -288,7 +292,7 @@ class CallDriver:
             won = won and is_sent and now is not None and now.node == self._host.node
             return ()
 
-        await self.record(uri, plan)
+        await self.write_until_saved(uri, plan)
         return won
 
     def _sent(self, call: Call, leg: int, borrowed: BorrowedLink) -> CallSent:
@@ -303,7 +307,7 @@ class CallDriver:
 
     # Writing
 
-    async def record(self, uri: Uri, plan: Plan, by: Author = HOST) -> None:
+    async def write_until_saved(self, uri: Uri, plan: Plan, by: Author = HOST) -> None:
         """Durable when it returns: it is tried until what the server answered is in the log."""
         backoff = Backoff(*SAVE_AGAIN)
         while True:
@@ -313,7 +317,7 @@ class CallDriver:
                 return  # the session is gone or only a recording, and so is the call
             except NotSavedError as error:
                 logger.debug("what became of a call could not be saved: %s", error)
-                await backoff.sleep()
+                await self.clock.sleep(backoff.pause())
             else:
                 return
 

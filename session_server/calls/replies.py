@@ -93,7 +93,7 @@ async def exchange(
     except ValidationError:
         return Rejected(FailureKind.INVALID_RESULT, NOT_MCP)
     except MCPError as error:
-        reply = _turned_away(link, error) or refusal_of(error)
+        reply = _turned_away(link, error) or reply_of_error(error)
         return _in_other_revision(borrowed, reply, error.message)
     return _in_other_revision(borrowed, reply_of(result), text_of_error(result))
 
@@ -141,7 +141,7 @@ def reply_of(result: dict[str, Any]) -> Reply:
             return Asks(required, result.get("inputRequests"))
 
 
-def refusal_of(error: MCPError) -> Reply:
+def reply_of_error(error: MCPError) -> Reply:
     code, data = error.code, error.data
     if is_expired_state(code, data):
         return Expired()

@@ -76,8 +76,8 @@ class RunningLeg:
             def plan(record: SessionRecord, _: Stamp, text: str = text) -> Batch:
                 return rounds.progress(record, self._call_id, self._leg, text)
 
-            await self._driver.record(self._uri, plan)
-            await asyncio.sleep(REPORT_SECONDS)
+            await self._driver.write_until_saved(self._uri, plan)
+            await self._driver.clock.sleep(REPORT_SECONDS)
 
     def close(self) -> None:
         """It has come back: what it reported last is not shown any more."""
@@ -88,7 +88,7 @@ class RunningLeg:
         def plan(record: SessionRecord, _: Stamp) -> Batch:
             return rounds.visited(record, self._call_id, elicitation_id)
 
-        await self._driver.record(self._uri, plan)
+        await self._driver.write_until_saved(self._uri, plan)
 
     async def _asked(
         self, required: InputRequired, raw: dict[str, Any]
@@ -105,7 +105,7 @@ class RunningLeg:
                 record, self._call_id, self._leg, required, stamp, held=True, raw=raw
             )
 
-        await self._driver.record(self._uri, plan)
+        await self._driver.write_until_saved(self._uri, plan)
         answer: dict[str, Any] | ErrorData | None = await self._driver.until(
             self._uri, lambda record: self._answer(record, opened)
         )

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,6 @@ import msgspec
 
 from session_server.calls.driver import CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
-from session_server.host.askers import Askers
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.host.timers import Tasks
@@ -18,7 +17,7 @@ from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.revisions import Revisions
 from session_server.mcp_client.server_states import ServerStates
 from session_server.mcp_client.servers import Servers
-from session_server.reducers.batches import Batch
+from session_server.reducers.batches import Batch, title_change
 from session_server.reducers.calls import rounds
 from session_server.reducers.calls.presentation import view_of
 from session_server.reducers.calls.starting import (
@@ -49,13 +48,17 @@ from session_server.schemas.record import (
     CallCollected,
     SessionRecord,
 )
-from session_server.schemas.wire import Millis, Uri
+from session_server.schemas.wire import Uri
 
 REMEMBERED_CALLS = 10_000
 TITLE_SECONDS = 3.0
 """What a call waits for a server that is just starting: how it is shown cannot be changed later."""
 
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+Title = Callable[[SessionRecord, Call], str | None]
+"""A new title of the session, given the call; nothing if it is to keep the one that it has."""
 
 
 class Calls:
@@ -76,14 +79,6 @@ class Calls:
         self.driver = CallDriver(host, waiting, self.servers, tasks)
         host.loaded.on_loaded.append(self._states.loaded)
         host.on_disposed.append(self.driver.forget_session)
-
-    @property
-    def askers(self) -> Askers:
-        """Who waits for calls, and is known to by the people they ask."""
-        return self._host.askers
-
-    def now(self) -> Millis:
-        return self._host.now()
 
     # Life
 
@@ -110,12 +105,14 @@ class Calls:
         lease: float | None = None,
         requester: Requester | None = None,
         client: CallClient | None = None,
+        title: Title | None = None,
     ) -> str:
         """The id of the call, durable and on its way; or of the one that this request is already.
 
         `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
         With a `lease`, its maker waits for the result, and people see when it no longer does.
         `requester` is connected for the call from now on. `client` is the MCP client that makes it.
+        `title`: what the session is called from now on, written with a call that is new.
         Refused: `RefusedError`. No such session: `CommandError`. Else: `InvalidCallError`.
         """
         record = await self._record(uri)
@@ -143,7 +140,11 @@ class Calls:
                 requester.join(self.requesters, found)
             if same is not None:
                 return ()
-            return start(record, call, self._title(call), self._states.customization(server), stamp)
+            shown, listed = self._title(call), self._states.customization(server)
+            batch = start(record, call, shown, listed, stamp)
+            if isinstance(batch, Refusal) or not batch or title is None:
+                return batch
+            return (*batch, *title_change(record, title(record, call)))
 
         await self.driver.start(uri, call, plan, principal.author)
         if await departure.has_waited():

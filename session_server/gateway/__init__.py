@@ -2,7 +2,7 @@
 
 endpoints            the routes, and the servers behind them
 server_app           one server over HTTP: sessions of clients, bounds
-exchanges            requests of 2026-era clients, which need no session
+modern_requests      single requests of 2026-era clients, which need no session
 proxy                a configured server as clients see it
 client_calls         calls that clients make; client_questions asks their users
 ask_tools            tools with which agents ask people

@@ -30,13 +30,12 @@ from mcp_types import (
     SubscriptionsListenResult,
     UnsubscribeRequestParams,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from session_server.gateway.mcp_callers import Context, log_level_in, principal_id, principal_of
 from session_server.gateway.mcp_errors import as_mcp_errors
 from session_server.mcp_client.notifications import Spawn
 from session_server.mcp_client.progress import LEVELS, Log
-from session_server.mcp_client.sdk import connection_of, plain
+from session_server.mcp_client.sdk import connection_of, is_modern, plain
 from session_server.mcp_client.servers import Server
 from session_server.schemas.limits import MCP_LISTENERS
 from session_server.schemas.principals import Principal, Role
@@ -85,7 +84,7 @@ class Announcements:
     async def introduced(self, ctx: Context, call_next: CallNext) -> Any:
         """A middleware: a client that is initialized is sent changes until its session ends."""
         is_hello = ctx.method == "notifications/initialized"
-        if is_hello and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if is_hello and not is_modern(ctx.protocol_version):
             self._listener(ctx)
         return await call_next(ctx)
 

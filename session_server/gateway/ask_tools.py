@@ -29,7 +29,7 @@ from session_server.gateway.mcp_callers import Context, McpCaller, as_asker
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
-from session_server.reducers.batches import Batch, judged_batch, note
+from session_server.reducers.batches import Batch, judged_batch, note, title_change
 from session_server.reducers.forms.ask_forms import (
     UnaskableError,
     ask_result,
@@ -212,23 +212,15 @@ class AskTools:
             if known is not None:
                 return ()
             action = InputRequested(request=request)
-            return judged_batch(as_asker(caller.principal), record, action, stamp)
+            batch = judged_batch(as_asker(caller.principal), record, action, stamp)
+            if isinstance(batch, Refusal):
+                return batch
+            return (*batch, *title_change(record, _new_title(caller, record, title)))
 
         await write(self._host, uri, plan, by=caller.principal.author)
         if await departure.has_waited():
             await write(self._host, uri, plan, by=caller.principal.author)
-        await self._retitle(caller, uri, title)
         return found
-
-    async def _retitle(self, caller: McpCaller, uri: Uri, title: str) -> None:
-        """The title says what is asked now, unless a person has set another one."""
-
-        def new_title(record: SessionRecord) -> str | None:
-            known = record.public.summary.title
-            is_ours = known == _title(caller) or known.startswith(_title(caller, ""))
-            return title if is_ours else None
-
-        await self._sessions.retitle(caller, uri, new_title)
 
     async def _collect(self, uri: Uri, request_id: str) -> None:
         """Where it cannot be written down, the outcome is given again."""
@@ -259,6 +251,13 @@ class AskTools:
 
 def _title(caller: McpCaller, topic: str | None = None) -> str:
     return (caller.client if topic is None else f"{caller.client}: {topic}")[:TITLE_CHARS]
+
+
+def _new_title(caller: McpCaller, record: SessionRecord, title: str) -> str | None:
+    """The title says what is asked now, unless a person has set another one."""
+    known = record.public.summary.title
+    is_ours = known == _title(caller) or known.startswith(_title(caller, ""))
+    return title if is_ours else None
 
 
 def _result(text: str, shape: msgspec.Struct) -> CallToolResult:

@@ -27,26 +27,37 @@ from session_server.gateway.long_requests import (
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.host.awaiting import StateWaiters
+from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.sdk import was_cancelled
-from session_server.reducers.calls.presentation import view_of
+from session_server.reducers.calls.presentation import requests_of, view_of
 from session_server.schemas.errors import UnknownCallError
-from session_server.schemas.http import CallState, CallView
+from session_server.schemas.http import CallView
 from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.mcp import CallMethod
-from session_server.schemas.record import Call, CallClient, ClientRound, FailureKind, SessionRecord
+from session_server.schemas.record import (
+    Call,
+    CallClient,
+    ClientRound,
+    FailureKind,
+    SessionRecord,
+    Uncertain,
+    Waiting,
+)
 from session_server.schemas.wire import Uri
 
 
 class ClientCalls:
     def __init__(
         self,
+        host: Host,
         calls: Calls,
         waiting: StateWaiters,
         sessions: GatewaySessions,
         config: ServerConfig,
         limits: HoldLimits,
     ) -> None:
+        self._host = host
         self._calls = calls
         self._waiting = waiting
         self._sessions = sessions
@@ -56,12 +67,12 @@ class ClientCalls:
     async def perform(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
         caller, state = McpCaller(ctx), carried_in(ctx.params)
         requester = caller.requester
-        with as_mcp_errors(), requester.connected():
+        with as_mcp_errors(self._config.name), requester.connected():
             uri, call_id = await self._call(caller, method, state)
             async with self._unless_cancelled(caller, call_id):
-                asking = ClientQuestions(self._calls, self._waiting, caller, uri, call_id)
+                asking = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
                 await asking.accept(state)
-                with requester.while_connected(self._calls.askers.waiting(uri, call_id)):
+                with requester.while_connected(self._host.askers.waiting(uri, call_id)):
                     found = await self._followed(caller, uri, call_id, asking)
                     if isinstance(found, ClientRound) and await asking.accept_ahead(found, state):
                         found = await self._followed(caller, uri, call_id, asking)
@@ -99,24 +110,21 @@ class ClientCalls:
             lease=self._limits.lease,
             requester=caller.requester,
             client=self._client(caller),
+            title=partial(self._new_title, caller),
         )
-        await self._retitle(caller, uri, call_id)
         return uri, call_id
 
     def _first_title(self, caller: McpCaller) -> str:
         return f"{caller.client} · {self._config.name}"
 
-    async def _retitle(self, caller: McpCaller, uri: Uri, call_id: str) -> None:
+    def _new_title(self, caller: McpCaller, record: SessionRecord, call: Call) -> str | None:
         """The title names the latest call, unless a person has set another one."""
-
-        def title(record: SessionRecord) -> str | None:
-            calls, known = record.private.calls, record.public.summary.title
-            if call_id not in calls or _title(calls[call_id]) == known:
-                return None
-            ours = {_title(call) for call in calls.values()} | {self._first_title(caller)}
-            return _title(calls[call_id]) if known in ours else None
-
-        await self._sessions.retitle(caller, uri, title)
+        new, present = _title(call), record.public.summary.title
+        if new == present:
+            return None
+        ours = {_title(known) for known in record.private.calls.values()}
+        ours.add(self._first_title(caller))
+        return new if present in ours else None
 
     def _client(self, caller: McpCaller) -> CallClient:
         """Who is asked: `both` is the session alone where the client cannot be asked."""
@@ -159,11 +167,10 @@ class ClientCalls:
             call = record.private.calls.get(call_id)
             if call is None:
                 raise lost_state_error()
-            view = view_of(record, call)
-            if not view.is_open:
-                return view
+            if not call.is_open:
+                return view_of(record, call)
             is_asked = asking.answerable(record) is not None
-            now = _message(view, partial(caller.where_to_answer, uri), is_asked=is_asked)
+            now = _message(record, call, partial(caller.where_to_answer, uri), is_asked=is_asked)
             return asking.next(record) or (now if now != message else None)
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
@@ -190,20 +197,20 @@ def _title(call: Call) -> str:
     return f"{call.server}: {call.target}"[:TITLE_CHARS]
 
 
-def _message(view: CallView, where: Callable[[], str], *, is_asked: bool) -> str:
-    match view.state:
-        case CallState.WAITING if not view.requests:
-            return "Waiting for your answer"
-        case CallState.WAITING:
-            count = len(view.requests)
+def _message(record: SessionRecord, call: Call, where: Callable[[], str], *, is_asked: bool) -> str:
+    match call.phase:
+        case Waiting():
+            count = len(requests_of(record, call))
+            if not count:
+                return "Waiting for your answer"
             what = "a question" if count == 1 else f"{count} questions"
             if is_asked:
                 return f"Waiting for you to answer {what}, or for people in {where()}"
             return f"Waiting for people to answer {what} in {where()}"
-        case CallState.UNCERTAIN:
+        case Uncertain():
             return f"Waiting for an owner to say whether it runs again, in {where()}"
         case _:
-            return f"Calling {view.server}/{view.target}"
+            return f"Calling {call.server}/{call.target}"
 
 
 def _result(ended: CallView) -> dict[str, Any]:

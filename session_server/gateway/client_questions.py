@@ -28,7 +28,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from session_server.calls.service import Calls
+from session_server.calls.driver import CallDriver
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.host.awaiting import StateWaiters
 from session_server.mcp_client.sdk import plain
@@ -55,13 +55,13 @@ class ClientQuestions:
 
     def __init__(
         self,
-        calls: Calls,
+        driver: CallDriver,
         waiting: StateWaiters,
         caller: McpCaller,
         uri: Uri,
         call_id: str,
     ) -> None:
-        self._calls = calls
+        self._driver = driver
         self._waiting = waiting
         self._caller = caller
         self._uri = uri
@@ -85,7 +85,7 @@ class ClientQuestions:
         self._passed = None if passed is None else (passed[0], passed[1])
         if "round" in state:
             asked = msgspec.convert(state["round"], ClientRound)
-            await self._record(asked, self._calls.now() - state["at"])
+            await self._record(asked, self._driver.clock.now() - state["at"])
 
     async def accept_ahead(self, asked: ClientRound, state: Mapping[str, Any]) -> bool:
         """Whether the client's first request already holds answers to the first questions.
@@ -129,7 +129,7 @@ class ClientQuestions:
         if asked is None:
             return {} if self._passed is None else {"passed": self._passed}
         known = msgspec.structs.replace(asked, questions={})
-        return {"round": msgspec.to_builtins(known), "at": self._calls.now()}
+        return {"round": msgspec.to_builtins(known), "at": self._driver.clock.now()}
 
     # In the 2025 era
 
@@ -167,14 +167,14 @@ class ClientQuestions:
             is_open = now is not None and now.name == asked.name and key in now.questions
             return None if is_open else True
 
-        began = self._calls.now()
+        began = self._driver.clock.now()
         asking = asyncio.ensure_future(_ask(self._caller.ctx, asked.questions[key]))
         over = asyncio.ensure_future(self._waiting.until(self._uri, is_over))
         try:
             await asyncio.wait((asking, over), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
                 return
-            answer, within = asking.result(), _if_quick(self._calls.now() - began)
+            answer, within = asking.result(), _if_quick(self._driver.clock.now() - began)
             if isinstance(answer, dict):
                 await self._write(ClientAnswers(round=asked, given={key: answer}, within=within))
             elif answer.code != CONNECTION_CLOSED:  # then it may still come in another way
@@ -195,9 +195,8 @@ class ClientQuestions:
         principal, name = self._caller.principal, self._caller.client
         if principal.name is not None:
             name = f"{principal.name} in {name}"
-        driver = self._calls.driver
-        await driver.record(self._uri, plan, Author(id=principal.id, name=name))
-        found: SessionRecord | None = await driver.until(self._uri, lambda record: record)
+        await self._driver.write_until_saved(self._uri, plan, Author(id=principal.id, name=name))
+        found: SessionRecord | None = await self._driver.until(self._uri, lambda record: record)
         return found
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
+from mcp_types import INVALID_REQUEST
 from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,7 +15,7 @@ from session_server.gateway.client_calls import ClientCalls
 from session_server.gateway.gateway_sessions import GatewaySessions
 from session_server.gateway.long_requests import HoldLimits
 from session_server.gateway.mcp_callers import introduce
-from session_server.gateway.mcp_errors import ErrorBodies, refusal
+from session_server.gateway.mcp_errors import ErrorBodies, not_served, refusal
 from session_server.gateway.proxy import ProxyServer
 from session_server.gateway.server_app import ServerApp
 from session_server.host.awaiting import StateWaiters
@@ -23,10 +23,10 @@ from session_server.host.host import Host
 from session_server.identity.credentials import while_allowed
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.servers import Server
+from session_server.reducers.calls.starting import NO_CALLS
 from session_server.schemas.errors import BadCredentialError, UnknownServerError, UnreachableError
-from session_server.schemas.principals import Principal, Role
+from session_server.schemas.principals import Principal
 
-NO_CALLS = "Only owners and agents can make calls."
 NO_QUESTIONS = "Only owners and agents can ask questions here."
 
 PrincipalOf = Callable[[HTTPConnection], Awaitable[Principal]]
@@ -67,7 +67,9 @@ class Gateway:
 
     def _built(self, server: Server, main: Link) -> ServerApp:
         announcements = Announcements(server, main.client.server_capabilities, self.host.spawn)
-        calls = ClientCalls(self._calls, self._waiting, self._sessions, server.config, self._limits)
+        calls = ClientCalls(
+            self.host, self._calls, self._waiting, self._sessions, server.config, self._limits
+        )
         proxy = ProxyServer(server, main, calls.perform, announcements)
         sealed = sealing(self._key, f"gateway:{server.config.name}")
         proxy.middleware[:] = [announcements.introduced, sealed, proxy.unchanged]
@@ -95,19 +97,16 @@ class McpEndpoints:
         app: ASGIApp
         try:
             # A principal that may only watch or answer does not learn what there is to call.
-            if principal.role not in (Role.OWNER, Role.AGENT):
+            if not principal.is_maker:
                 app = refusal(403, INVALID_REQUEST, NO_QUESTIONS if name is None else NO_CALLS)
             else:
                 app = self.gateway.ask_tools if name is None else await self.gateway.served(name)
-        except UnknownServerError as error:
-            app = refusal(404, INVALID_REQUEST, str(error))
-        except UnreachableError as error:
-            reason = f"The MCP server {name!r} cannot be used: {error}."
-            app = refusal(503, INTERNAL_ERROR, reason)
-        await _answer(self.gateway.host, principal, app, scope, receive, send)
+        except (UnknownServerError, UnreachableError) as error:
+            app = not_served(error, name)
+        await _respond(self.gateway.host, principal, app, scope, receive, send)
 
 
-async def _answer(
+async def _respond(
     host: Host, principal: Principal, app: ASGIApp, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Until the response has ended, or the credential has expired or was revoked."""

@@ -2,21 +2,17 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable
 
 import msgspec
 
 from session_server.gateway.mcp_callers import McpCaller
-from session_server.host.awaiting import Completion, write
+from session_server.host.awaiting import Completion
 from session_server.host.host import Host
-from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.texts import session_uri
-from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.ahp.commands import SESSION_PREFIX, CreateSessionParams
 from session_server.schemas.errors import CommandError, ErrorCode
 from session_server.schemas.limits import TITLE_CHARS
-from session_server.schemas.principals import Principal, Stamp
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri
 
 PROVIDER = "people"
@@ -33,7 +29,7 @@ def session_for(caller: McpCaller, server: str, configured: str | None) -> Uri:
 
 
 class GatewaySessions:
-    """Makes sessions that are not there yet, once each, and gives them titles."""
+    """Makes sessions that are not there yet, once each."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -45,20 +41,6 @@ class GatewaySessions:
         while uri not in sessions or self._host.channel(caller.principal, uri) is None:
             made = self._making.get(uri) or self._make(caller.principal, uri, title)
             await asyncio.shield(made)
-
-    async def retitle(
-        self, caller: McpCaller, uri: Uri, title: Callable[[SessionRecord], str | None]
-    ) -> None:
-        """`title`: the new one, or nothing if the present one is to stay."""
-
-        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
-            new = title(record)
-            return () if new is None else batch_of(record, TitleChanged(title=new), stamp)
-
-        record = self._host.record(uri)
-        if record is not None and title(record) is None:
-            return
-        await write(self._host, uri, plan, by=caller.principal.author)
 
     def _make(self, principal: Principal, uri: Uri, title: str) -> asyncio.Future[None]:
         if not principal.reaches(uri):

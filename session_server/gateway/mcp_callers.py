@@ -10,12 +10,11 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp_types import LOG_LEVEL_META_KEY
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import HTTPConnection
 
 from session_server.calls.requesters import Requester
 from session_server.mcp_client.progress import LEVELS
-from session_server.mcp_client.sdk import connection_of, plain
+from session_server.mcp_client.sdk import connection_of, is_modern, plain
 from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.texts import session_name, visible_name
 from session_server.schemas.principals import Principal, Role
@@ -46,7 +45,7 @@ class McpCaller:
         self.principal = principal_in(self._request.scope)
         self.requester = requester_in(self._request.scope)
         self.client = name or NAMELESS
-        self.is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self.is_modern = is_modern(ctx.protocol_version)
         self.session: str | None = self._request.headers.get(SESSION_HEADER)
 
     @cached_property

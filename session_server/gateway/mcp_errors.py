@@ -16,6 +16,7 @@ from session_server.schemas.errors import (
     NotSavedError,
     RefusedError,
     SessionServerError,
+    UnknownServerError,
     UnreachableError,
 )
 from session_server.schemas.limits import MCP_BODY_BYTES
@@ -24,27 +25,33 @@ MCP_CODES: dict[type[SessionServerError], int] = {
     RefusedError: INVALID_REQUEST,
     CommandError: INVALID_REQUEST,
     InvalidCallError: INVALID_PARAMS,
+    UnknownServerError: INVALID_REQUEST,
     UnreachableError: INTERNAL_ERROR,
     NotSavedError: INTERNAL_ERROR,
 }
 
 
 @contextmanager
-def as_mcp_errors() -> Generator[None]:
-    """The one mapping of errors to MCP: errors of the host become JSON-RPC errors."""
+def as_mcp_errors(server: str | None = None) -> Generator[None]:
+    """Errors of the host become JSON-RPC errors. `server`: the one that is called, if any."""
     try:
         yield
     except ValidationError:
         message = "The MCP server behind this gateway sent an invalid MCP response."
         raise MCPError(INTERNAL_ERROR, message) from None
     except tuple(MCP_CODES) as error:
-        code = next(MCP_CODES[kind] for kind in type(error).__mro__ if kind in MCP_CODES)
-        message, data = str(error), None
-        if isinstance(error, UnreachableError):
-            message = f"The MCP server behind this gateway cannot be used: {error}."
-        elif isinstance(error, RefusedError):
-            data = {"reason": error.code}
-        raise MCPError(code, message, data) from None
+        raise _mcp_error(error, server) from None
+
+
+def _mcp_error(error: SessionServerError, server: str | None) -> MCPError:
+    """The one mapping of errors to MCP."""
+    code = next(MCP_CODES[kind] for kind in type(error).__mro__ if kind in MCP_CODES)
+    message, data = str(error), None
+    if isinstance(error, UnreachableError):
+        message = f"The MCP server {server!r} cannot be used: {error}."
+    elif isinstance(error, RefusedError):
+        data = {"reason": error.code}
+    return MCPError(code, message, data)
 
 
 def lost_state_error() -> MCPError:
@@ -64,6 +71,13 @@ JSON = b"application/json"
 
 def refusal(status: int, code: int, message: str) -> Response:
     return Response(_body(code, message), status, media_type=JSON.decode())
+
+
+def not_served(error: UnknownServerError | UnreachableError, server: str | None) -> Response:
+    """For a request that reaches none of our servers."""
+    reported = _mcp_error(error, server)
+    status = 404 if isinstance(error, UnknownServerError) else 503
+    return refusal(status, reported.code, reported.message)
 
 
 def _body(code: int, message: str) -> bytes:
@@ -87,10 +101,11 @@ class ErrorBodies:
         await self._send(message)
 
     def _begun(self, message: Message) -> Message:
-        headers = [(name.lower(), value) for name, value in message.get("headers", ())]
         reason = REASONS.get(message["status"])
-        kind = dict(headers).get(b"content-type", b"")
-        if reason is None or kind.startswith(JSON):
+        if reason is None:
+            return message
+        headers = [(name.lower(), value) for name, value in message.get("headers", ())]
+        if dict(headers).get(b"content-type", b"").startswith(JSON):
             return message
         self._body = _body(INVALID_REQUEST, reason)
         kept = [pair for pair in headers if pair[0] not in (b"content-type", b"content-length")]

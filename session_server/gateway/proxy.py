@@ -22,13 +22,12 @@ from mcp_types import (
     SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from session_server.gateway.announcements import Announcements
 from session_server.gateway.mcp_callers import Context, McpCaller, set_log_level
 from session_server.gateway.mcp_errors import as_mcp_errors
 from session_server.mcp_client.connections import Link
-from session_server.mcp_client.sdk import CALLS
+from session_server.mcp_client.sdk import CALLS, is_modern
 from session_server.mcp_client.servers import Server as Upstream
 from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.calls.starting import own_params
@@ -116,7 +115,7 @@ class ProxyServer(Server[Any]):
     async def _pass_on(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
         caller, params = McpCaller(ctx), own_params(ctx.params or {})
         can = caller.declared if self._upstream.config.answers == "client" else None
-        with as_mcp_errors():
+        with as_mcp_errors(self._upstream.config.name):
             result = await self._upstream.request(ctx.method, params, can, caller.principal.id)
         return self._passed_on(ctx, result)
 
@@ -164,7 +163,7 @@ class ProxyServer(Server[Any]):
 
 def _enveloped(ctx: Context, shaped: Any, result: dict[str, Any]) -> dict[str, Any]:
     """In the era of the client: a 2026-era result says its type and how long it holds."""
-    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+    if not is_modern(ctx.protocol_version):
         return _without_2026(result)
     is_interim = result.get("resultType") == "input_required"
     names = OF_2026[:1] if is_interim else OF_2026

@@ -17,7 +17,6 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.gateway.exchanges import answer_plain
 from session_server.gateway.mcp_callers import (
     introduce,
     introduce_to_sdk,
@@ -25,6 +24,7 @@ from session_server.gateway.mcp_callers import (
     requester_in,
 )
 from session_server.gateway.mcp_errors import refusal
+from session_server.gateway.modern_requests import respond_to_plain
 from session_server.host.host import Host
 from session_server.mcp_client.pool import counted
 from session_server.schemas.limits import (
@@ -167,23 +167,26 @@ class ServerApp:
             await refusal(429, INTERNAL_ERROR, TOO_MANY_REQUESTS)(scope, receive, send)
             return
         with counted(self._in_flight, principal.id):
-            await self._answer(principal, scope, receive, send)
+            await self._route(principal, scope, receive, send)
 
-    async def _answer(
+    async def _route(
         self, principal: Principal, scope: Scope, receive: Receive, send: Send
     ) -> None:
         headers = Headers(scope=scope)
         named, version = headers.get(SESSION_ID), headers.get(VERSION)
-        is_modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
-        session = None if is_modern or named is None else self._sessions.of(named, principal)
+        # A revision that nobody knows too: the SDK refuses it there, and no session is opened.
+        needs_session = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+        session = (
+            None if not needs_session or named is None else self._sessions.of(named, principal)
+        )
         if session is not None:
             with session.used():
                 await self._handle(scope, receive, send)
             if scope["method"] == "DELETE":
                 self._sessions.forget(session.id)
-        elif is_modern:
+        elif not needs_session:
             async with WatchedResponse(requester_in(scope), receive, send) as response:
-                unread = await answer_plain(self._server, scope, response)
+                unread = await respond_to_plain(self._server, scope, response)
                 if unread is not None:
                     await self._leave_to_sdk(scope, unread, response.send)
         elif named is not None:

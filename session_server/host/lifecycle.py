@@ -33,7 +33,7 @@ from session_server.schemas.ahp.frames import (
 from session_server.schemas.ahp.session import ActiveClient
 from session_server.schemas.errors import CommandError, ErrorCode, no_session, not_permitted
 from session_server.schemas.log_entries import SessionDisposed, SessionOpened
-from session_server.schemas.principals import Principal, Role
+from session_server.schemas.principals import Principal
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq, Uri
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 GONE_REMEMBERED = 1_000
 """Sessions that were disposed of: longer than what was read of them is on its way."""
 
-MAKERS = (Role.OWNER, Role.AGENT)
 NOT_LOADED = "This session cannot be read from the store now; try again later."
 
 
@@ -273,7 +272,7 @@ class SessionLifecycle:
                 await self._host.clock.sleep(PROBE_SECONDS)
 
     def _check_maker(self, principal: Principal) -> None:
-        if principal.role not in MAKERS or principal.is_limited:
+        if not principal.is_maker or principal.is_limited:
             raise not_permitted("Only owners and agents can make or dispose of sessions.")
 
     def _check_free(self, uri: Uri) -> None:

@@ -32,7 +32,6 @@ from mcp_types import (
     RequestId,
     Tool,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from session_server import __version__
@@ -45,6 +44,7 @@ from session_server.mcp_client.sdk import (
     add_result_type,
     changed_streams,
     declaring,
+    is_modern,
     send_raw,
 )
 from session_server.mcp_client.server_credentials import credentials_of, hiding
@@ -174,7 +174,7 @@ class Link:
                 if protocol == LEGACY and code in NO_HANDSHAKE:
                     raise UnreachableError(NOT_2025) from error
                 raise unreachable_error(error, self.config, self.latest_response) from error
-            self.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+            self.is_modern = is_modern(client.protocol_version)
             if protocol == MODERN and not self.is_modern:
                 raise UnreachableError(NOT_2026)
             self._client = client

@@ -7,7 +7,6 @@ httptools. There are no redirects, cookies or proxies.
 
 import asyncio
 import contextlib
-import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 
@@ -28,8 +27,6 @@ HELD_BYTES = 1_048_576
 
 REST_BYTES, REST_SECONDS = 65_536, 5.0
 """What may follow an answer that was taken, before its connection is closed."""
-
-_UNFIT = re.compile(r"[\r\n\0]")
 
 
 class HttpConnection(asyncio.Protocol):
@@ -238,9 +235,10 @@ class HttpConnections:
         self.idle.clear()
 
     def _request(self, body: bytes, headers: Mapping[str, str]) -> bytes:
-        if any(_UNFIT.search(part) for pair in headers.items() for part in pair):
-            raise httpx2.LocalProtocolError("not a valid header")
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        ends = {lines.count("\r"), lines.count("\n")}
+        if "\0" in lines or ends != {len(headers)}:
+            raise httpx2.LocalProtocolError("not a valid header")
         length = b"content-length: %d\r\n\r\n" % len(body)
         return b"".join((self._head, lines.encode("ascii"), length, body))
 

@@ -185,6 +185,8 @@ class MainConnection:
 
     async def started(self, seconds: float) -> None:
         """Returns when it is not starting any more, or after this time."""
+        if not isinstance(self.state, McpStarting):
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._signal.wait_for(lambda: not isinstance(self.state, McpStarting))

@@ -26,6 +26,7 @@ from mcp_types import (
     JSONRPCResponse,
     RequestId,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from session_server.mcp_client.failpoints import hit
@@ -36,6 +37,11 @@ QUIET = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.
 """The SDK's loggers write whole messages, with arguments and states; so ours report instead."""
 
 CALLS = ("tools/call", "prompts/get", "resources/read")
+
+
+def is_modern(version: str) -> bool:
+    """Whether a revision that is spoken is of the 2026 era: each request stands for itself."""
+    return version in MODERN_PROTOCOL_VERSIONS
 
 
 def plain(model: BaseModel) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.takeover import Takeover
+from session_server.host.timers import CLOCK, Clock
 from session_server.log.opening import open_log
 from session_server.log.protocol import Log, SharedLog
 from session_server.mcp_client.config import ServerConfig
@@ -155,6 +156,13 @@ class RunningHost:
         action = InputCompleted(request_id=request.id, response=how, answers=answers)
         await perform(self.host, by, SESSION, action)
 
+    async def settled(self) -> None:
+        """Returns when the legs that are out have come back or were given up."""
+        legs = self.calls.driver._legs
+        async with asyncio.timeout(PATIENCE):
+            while legs:
+                await asyncio.wait(tuple(legs.values()))
+
     def tool_call(self, call_id: str) -> ToolCall | None:
         state = self.record.public
         turns = [*state.turns, *([state.active_turn] if state.active_turn else [])]
@@ -210,6 +218,8 @@ async def running_host(
     shared: SharedLog | None = None,
     log: Log | None = None,
     bounds: Bounds = DEFAULT_BOUNDS,
+    *,
+    clock: Clock = CLOCK,
 ) -> AsyncGenerator[RunningHost]:
     """Open while the block runs; on a store that has the session, it goes on there.
 
@@ -219,7 +229,7 @@ async def running_host(
     known = {**installed_agents(), **(agents or {})}
     infos = tuple(agent.info for agent in known.values())
     used = shared or log or await open_log(store)
-    host = Host(used, infos, bounds, is_shared=shared is not None)
+    host = Host(used, infos, bounds, clock, is_shared=shared is not None)
     waiting = StateWaiters(host)
     calls = Calls(host, waiting, configs, revisions)
     takeover = Takeover(host, EffectRunner(host, AgentTurns(host, known, calls), calls.driver))

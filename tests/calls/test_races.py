@@ -12,7 +12,6 @@ from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import FailureKind
 from tests.calls.running_host import BO, OWNER, SESSION, RunningHost, http, running_host, stdio
-from tests.effort import PATIENCE
 from tests.mcp import zoo
 from tests.servers import sqlite_store
 
@@ -43,7 +42,7 @@ def test_a_turn_cancelled_while_its_call_is_tried_again_ends_the_call(tmp_path: 
             await is_tried_again(at)
             await cancel_turn(at)
             assert (await at.result(call_id)).state is CallState.ABANDONED
-            await asyncio.wait_for(at.calls.driver.settled(), PATIENCE)
+            await at.settled()
             with zoo.http_server("modern", *arguments, port=old.port):
                 assert await at.text(await at.call("echo", text="x")) == "x"
 

@@ -41,7 +41,6 @@ from tests.calls.running_host import (
     running_host,
     stdio,
 )
-from tests.effort import PATIENCE
 from tests.mcp import zoo
 from tests.servers import sqlite_store
 from tests.sessions import user_message
@@ -342,7 +341,7 @@ async def test_cancelling_the_turn_abandons_the_call_and_notifies_the_server(
         await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
         assert (await at.result(call_id)).state is CallState.ABANDONED
         assert isinstance(at.tool_call(call_id), Cancelled)
-        await asyncio.wait_for(at.calls.driver.settled(), PATIENCE)
+        await at.settled()
 
 
 class Caller:

@@ -11,10 +11,12 @@ from session_server.host.bounds import Bounds
 from session_server.log.protocol import Batch, FailedError, RefusedBecause
 from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.errors import InDoubtError, NotSavedError
+from session_server.schemas.limits import BACK_OFF_LIMIT_MS
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq
-from tests.calls.running_host import SESSION, running_host, stdio
+from tests.calls.running_host import PATIENCE, SESSION, running_host, stdio
 from tests.host.faulty_logs import NO_WORD
+from tests.host.manual_clock import ManualClock
 from tests.log.one_by_one import OneByOneLog, SettledOne
 from tests.mcp.servers import odd
 from tests.waiting import until
@@ -102,3 +104,27 @@ async def test_a_leg_whose_claim_is_in_doubt_goes_out_once_the_log_has_it() -> N
         log.is_found.set()
         assert await at.text(call_id) == "Cy is 7"
         assert log.together(b"private/callSent") == 2
+
+
+async def test_a_server_that_wants_a_retry_later_gets_it_by_the_hosts_clock() -> None:
+    """Ten pauses: by the clock on the wall they take two minutes."""
+    clock = ManualClock()
+    async with running_host(stdio("modern", max_rounds=20), clock=clock) as at:
+        call_id = await at.call("busy", times=10)
+        async with asyncio.timeout(PATIENCE):
+            for rounds in range(1, 11):
+                await at.until(
+                    lambda record, n=rounds: record.private.calls[call_id].round == n or None
+                )
+                await clock.advance(BACK_OFF_LIMIT_MS / 1000)
+        assert await at.text(call_id) == "ready after 10"
+
+
+async def test_a_call_keeps_nothing_of_its_callers_that_belongs_to_one_leg() -> None:
+    """So it goes out with no leg, and the same request without it is the same call."""
+    async with running_host(SERVER) as at:
+        smuggled = {"requestState": "old", "inputResponses": {"a": 1}}
+        call_id = await at.request("tools/call", name="untyped", **smuggled)
+        assert at.record.private.calls[call_id].params == {"name": "untyped"}
+        assert await at.request("tools/call", name="untyped") == call_id
+        assert await at.text(call_id) == "plain"

@@ -5,13 +5,24 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection
 
+from session_server.gateway.endpoints import Gateway, McpEndpoints
+from session_server.gateway.long_requests import HoldLimits
+from session_server.host.awaiting import perform
+from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.principals import Principal
+from tests.calls.running_host import OWNER, SESSION, running_host, stdio
+from tests.calls.test_starting import WatchedLog
 from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import (
     TOKEN,
     People,
     bearer,
     call,
+    envelope,
+    headers_for,
     host,
     issued,
     rpc,
@@ -156,3 +167,42 @@ def test_the_title_of_a_clients_session_names_its_latest_call(
     named = {"resource": made[0], "title": "plain: launch"}
     people.http.post("/v1/sessions", json=named).raise_for_status()
     assert title_after("echo", **{"Session-Server-Session": "launch"}) == "plain: launch"
+
+
+async def owner(_: HTTPConnection) -> Principal:
+    return OWNER
+
+
+async def test_a_new_title_is_written_in_one_batch_with_the_call_or_question_that_it_names() -> (
+    None
+):
+    """So it cannot fail a call that has started."""
+    asked = {"questions": [{"question": "Which city?", "id": "city"}]}
+    log = WatchedLog()
+    async with running_host(stdio("modern"), log=log) as at:
+        limits = HoldLimits(0, 30, at.waiting.over)
+        endpoints = McpEndpoints(owner)
+        endpoints.gateway = Gateway(at.host, at.waiting, at.calls, lambda: b"key", limits)
+        transport = httpx2.ASGITransport(Starlette(routes=endpoints.routes()))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+
+            async def call_tool(path: str, tool: str, **arguments: object) -> dict[str, object]:
+                params = {"name": tool, "arguments": arguments}
+                body = envelope("tools/call", params, client="tess")
+                place = {"Session-Server-Session": SESSION}
+                headers = headers_for("tools/call", params) | place
+                response = await http.post(path, json=body, headers=headers, timeout=PATIENCE)
+                found: dict[str, object] = response.json()
+                return found
+
+            title = b"session/titleChanged"
+            await perform(at.host, OWNER, SESSION, TitleChanged(title="tess · zoo"))
+            assert "result" in await call_tool("/mcp/zoo", "echo", text="x")
+            assert at.record.public.summary.title == "zoo: echo"
+            assert log.together(title) == 2
+            assert log.together(b"private/callStarted", title) == 1
+            await perform(at.host, OWNER, SESSION, TitleChanged(title="tess"))
+            assert "result" in await call_tool("/mcp", "ask_questions", **asked)
+            assert at.record.public.summary.title == "tess: Which city?"
+            assert log.together(title) == 4
+            assert log.together(b"session/inputRequested", title) == 1

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers.batches import batch_of, host_turn, judged_batch, note
+from session_server.reducers.batches import batch_of, host_turn, judged_batch, note, title_change
 from session_server.reducers.effects import (
     ApplyDeferred,
     CompleteTurn,
@@ -381,3 +381,10 @@ def test_without_a_turn_a_change_is_made_at_once() -> None:
     assert batch_of(session(), action, stamp(OWNER)) == (action,)
     title = TitleChanged(title="New")
     assert batch_of(in_turn(), title, stamp(OWNER)) == (title,)
+
+
+def test_only_a_title_that_is_new_is_written() -> None:
+    record = session()
+    known = record.public.summary.title
+    assert title_change(record, None) == title_change(record, f"{known}\u202e") == ()
+    assert title_change(record, "Oslo\u202e") == (TitleChanged(title="Oslo"),)

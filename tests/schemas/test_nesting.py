@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.schemas.ahp.actions import TurnComplete
-from session_server.schemas.codec import encode
+from session_server.schemas.codec import encode, is_too_deep
 from session_server.schemas.errors import DecodingError, MalformedError
 from session_server.schemas.limits import JSON_DEPTH, STORED_DEPTH
 from tests.schemas.decoding import (
@@ -123,3 +123,9 @@ def test_looking_for_nesting_takes_no_time(tail: str) -> None:
     began = time.process_time()
     assert isinstance(refusal("decode_action", text), DecodingError)
     assert time.process_time() - began < 1
+
+
+def test_a_text_with_few_brackets_is_not_too_deep_and_those_in_strings_do_not_count() -> None:
+    assert not is_too_deep(b"[[]]", 2)
+    assert is_too_deep(b"[[[]]]", 2)
+    assert not is_too_deep(b'[["[[["]]', 2)

@@ -22,7 +22,7 @@ from mcp_types import (
 from starlette.types import Message, Scope
 
 from session_server.calls.requesters import Requester
-from session_server.gateway import exchanges
+from session_server.gateway import modern_requests
 from session_server.watched_response import WatchedResponse
 from tests.gateway.requests_2026 import META, SECONDS, envelope, headers_for
 
@@ -125,7 +125,7 @@ async def by_the_gateway(request: Exchanged, tool: Tool | None = None) -> Answer
     """`None` if the request is left to the SDK, which can still read all of it."""
     async with WatchedResponse(Requester(), request.receive, request.send) as response:
         server = new_server(tool or Tool())
-        unread = await exchanges.answer_plain(server, request.scope, response)
+        unread = await modern_requests.respond_to_plain(server, request.scope, response)
     if unread is None:
         return request.answer
     assert request.sent == []
@@ -208,7 +208,7 @@ async def test_a_request_that_fails_a_check_is_left_to_the_sdk(name: str) -> Non
     assert await by_the_gateway(LEFT_TO_THE_SDK[name]()) is None
     refused = LEFT_TO_THE_SDK[name]()
     async with WatchedResponse(Requester(), refused.receive, refused.send) as response:
-        unread = await exchanges.answer_plain(new_server(Tool()), refused.scope, response)
+        unread = await modern_requests.respond_to_plain(new_server(Tool()), refused.scope, response)
         assert unread is not None
         manager = StreamableHTTPSessionManager(app=new_server(Tool()))
         async with asyncio.timeout(SECONDS), manager.run():
@@ -218,7 +218,10 @@ async def test_a_request_that_fails_a_check_is_left_to_the_sdk(name: str) -> Non
 
 async def until_cancelled(request: Exchanged, tool: Tool) -> None:
     async with WatchedResponse(Requester(), request.receive, request.send) as response:
-        assert await exchanges.answer_plain(new_server(tool), request.scope, response) is None
+        assert (
+            await modern_requests.respond_to_plain(new_server(tool), request.scope, response)
+            is None
+        )
 
 
 async def test_a_client_that_disconnects_cancels_its_request() -> None:
@@ -244,7 +247,7 @@ async def test_a_request_that_is_cancelled_from_outside_is_cancelled() -> None:
 async def test_a_response_that_takes_long_is_a_stream_with_pings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchanges, "PING_SECONDS", 0.01)
+    monkeypatch.setattr(modern_requests, "PING_SECONDS", 0.01)
     answer = await by_the_gateway(call("take long"))
     assert answer is not None
     assert answer.headers[b"content-type"] == b"text/event-stream"
@@ -267,7 +270,7 @@ async def test_what_a_tool_sends_after_its_answer_is_dropped() -> None:
     request = call(meta={"progressToken": 1})
     server: Server[Any] = Server("test", on_call_tool=tool, get_tool_input_schema=lambda _: None)
     async with WatchedResponse(Requester(), request.receive, request.send) as response:
-        await exchanges.answer_plain(server, request.scope, response)
+        await modern_requests.respond_to_plain(server, request.scope, response)
     before = list(request.sent)
     await late[0]
     assert request.sent == before

@@ -43,6 +43,7 @@ PING_SECONDS = 15.0
 """A response that takes longer is a stream, with signs of life for proxies that close idle ones."""
 
 JSON = "application/json"
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 EVENT_STREAM = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -51,19 +52,19 @@ EVENT_STREAM = [
 ]
 
 
-async def answer_plain(
+async def respond_to_plain(
     server: Server[Any], scope: Scope, response: WatchedResponse
 ) -> Receive | None:
-    """Answers a request that passes all checks. Any other can be received from what is returned."""
+    """To one that passes all checks. Any other can be received from what is returned."""
     request = Request(scope)
     if not _is_acceptable(request):
         return response.receive
     received: deque[Message] = deque()
     while not received or received[-1].get("more_body"):
         received.append(await response.receive())
-    exchange = _exchange(server, request, b"".join(one.get("body", b"") for one in received))
-    if exchange is not None:
-        await response.unless_disconnected(exchange.answer(server, response.send))
+    accepted = _accepted(server, request, b"".join(one.get("body", b"") for one in received))
+    if accepted is not None:
+        await response.unless_disconnected(accepted.respond(server, response.send))
         return None
 
     async def receive() -> Message:
@@ -84,7 +85,7 @@ def _is_acceptable(request: Request) -> bool:
     )
 
 
-def _exchange(server: Server[Any], request: Request, body: bytes) -> "Exchange | None":
+def _accepted(server: Server[Any], request: Request, body: bytes) -> "ModernRequest | None":
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -102,7 +103,7 @@ def _exchange(server: Server[Any], request: Request, body: bytes) -> "Exchange |
         return None
     if message["method"] == "tools/call" and not _has_its_headers(server, request, message):
         return None
-    return Exchange(request, message, route)
+    return ModernRequest(request, message, route)
 
 
 def _has_its_headers(server: Server[Any], request: Request, message: dict[str, Any]) -> bool:
@@ -120,10 +121,10 @@ def _has_its_headers(server: Server[Any], request: Request, message: dict[str, A
             return False
 
 
-class Exchange:
+class ModernRequest:
     """One request, as the SDK's dispatch knows it (a `DispatchContext`), and its response.
 
-    That is JSON, or an event stream if anything is sent before the answer.
+    That is JSON, or an event stream if anything is sent before the result.
     """
 
     can_send_request = False
@@ -143,7 +144,7 @@ class Exchange:
         )
         self._writing = asyncio.Lock()
         self._is_stream = False
-        self._is_answered = False
+        self._has_responded = False
 
     @property
     def cancel_requested(self) -> anyio.Event:
@@ -175,23 +176,23 @@ class Exchange:
         params = {name: value for name, value in known.items() if value is not None}
         await self.notify("notifications/progress", params)
 
-    async def answer(self, server: Server[Any], send: Send) -> None:
+    async def respond(self, server: Server[Any], send: Send) -> None:
         self._send = send
         with self._kept_alive() as stop_pings:
-            status, answer = await self._answer(server)
+            status, message = await self._dispatch(server)
             async with self._writing:  # what is being sent is not broken off
                 stop_pings()
-                self._is_answered = True
+                self._has_responded = True
                 if self._is_stream:
-                    await self._send_body(_event(answer))
+                    await self._send_body(_event(message))
                 else:
-                    body = _encoded(answer)
+                    body = _encoded(message)
                     size = str(len(body)).encode()
                     headers = [(b"content-length", size), (b"content-type", JSON.encode())]
                     await self._send_start(status, headers)
                     await self._send_body(body)
 
-    async def _answer(self, server: Server[Any]) -> tuple[int, dict[str, Any]]:
+    async def _dispatch(self, server: Server[Any]) -> tuple[int, dict[str, Any]]:
         named = {"jsonrpc": "2.0", "id": self.request_id}
         dispatch = ServerRunner(server, self._connection, {}).on_request
         try:
@@ -203,7 +204,7 @@ class Exchange:
 
     async def _stream(self, event: bytes) -> None:
         async with self._writing:
-            if self._is_answered:
+            if self._has_responded:
                 return
             if not self._is_stream:
                 await self._send_start(200, EVENT_STREAM)
@@ -244,7 +245,7 @@ class Exchange:
 
 
 def _encoded(message: dict[str, Any]) -> bytes:
-    return json.dumps(message, separators=(",", ":")).encode()
+    return _encode(message).encode()
 
 
 def _event(message: dict[str, Any]) -> bytes:
