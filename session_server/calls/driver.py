@@ -207,7 +207,7 @@ class CallDriver:
     async def _send(self, uri: Uri, effect: SendCall, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await asyncio.wait([before])
-        if effect.not_before is not None:
+        if effect.not_before is not None and effect.not_before > self._host.now():
             await self._time_of_day(effect.not_before)
         call = self._call_in(ToSend, uri, effect.call_id)
         if call is None or self._is_stopping:
