@@ -114,7 +114,7 @@ async def test_a_server_that_wants_a_retry_later_gets_it_by_the_hosts_clock() ->
         async with asyncio.timeout(PATIENCE):
             for rounds in range(1, 11):
                 await at.until(
-                    lambda record, n=rounds: record.private.calls[call_id].round == n or None
+                    lambda record, n=rounds: record.private.calls[call_id].round >= n or None
                 )
                 await clock.advance(BACK_OFF_LIMIT_MS / 1000)
         assert await at.text(call_id) == "ready after 10"
