@@ -63,7 +63,7 @@ class Principal(Wire, frozen=True, kw_only=True):
         return Author(id=self.id, name=self.name)
 
     @property
-    def is_maker(self) -> bool:
+    def may_create(self) -> bool:
         """It may make sessions, questions and calls; the others watch or answer."""
         return self.role in (Role.OWNER, Role.AGENT)
 

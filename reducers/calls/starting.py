@@ -84,7 +84,7 @@ def same_call(
 
 def check_caller(principal: Principal, record: SessionRecord) -> Refusal | None:
     """Why this principal may not call anything here, if so."""
-    if not principal.is_maker:
+    if not principal.may_create:
         return Refusal(code=RefusalCode.ROLE, message=NO_CALLS)
     return check_session(principal, record.public.summary.resource)
 

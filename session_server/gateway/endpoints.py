@@ -97,7 +97,7 @@ class McpEndpoints:
         app: ASGIApp
         try:
             # A principal that may only watch or answer does not learn what there is to call.
-            if not principal.is_maker:
+            if not principal.may_create:
                 app = refusal(403, INVALID_REQUEST, NO_QUESTIONS if name is None else NO_CALLS)
             else:
                 app = self.gateway.ask_tools if name is None else await self.gateway.served(name)

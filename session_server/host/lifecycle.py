@@ -102,7 +102,7 @@ class SessionLifecycle:
     ) -> None:
         """Durable before it is answered; then ready, and made known."""
         uri = params.channel
-        self._check_maker(principal)
+        self._check_may_create(principal)
         self._check_free(uri)
         provider = params.provider or self._host.agents[0].provider
         if all(agent.provider != provider for agent in self._host.agents):
@@ -186,7 +186,7 @@ class SessionLifecycle:
         done: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:
-        self._check_maker(principal)
+        self._check_may_create(principal)
         channel = self._host.channel(principal, uri)
         if uri in self._host.unreadable and principal.reaches(uri):
             channel = Channel(uri, SESSION, self._host)  # nothing of it can be seen or written to
@@ -271,8 +271,8 @@ class SessionLifecycle:
                     raise
                 await self._host.clock.sleep(PROBE_SECONDS)
 
-    def _check_maker(self, principal: Principal) -> None:
-        if not principal.is_maker or principal.is_limited:
+    def _check_may_create(self, principal: Principal) -> None:
+        if not principal.may_create or principal.is_limited:
             raise not_permitted("Only owners and agents can make or dispose of sessions.")
 
     def _check_free(self, uri: Uri) -> None:

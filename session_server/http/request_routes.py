@@ -276,7 +276,7 @@ async def read_request(
 @router.delete("/{rid}", **described(200, RequestState, 404, 409))
 async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) -> Response:
     """Withdraw the question, as its asker or an owner. Doing it again changes nothing."""
-    if not who.is_maker:
+    if not who.may_create:
         raise not_permitted("Only its asker and owners can withdraw a question. You can decline.")
     before = ended_state(await visible_record(host, who, uri), rid)
     if before is None or before.outcome.via is not Provenance.WITHDRAWN:

@@ -237,6 +237,7 @@ class HttpConnections:
     def _request(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         ends = {lines.count("\r"), lines.count("\n")}
+        # One line break for each header; any other would be a header that nobody meant.
         if "\0" in lines or ends != {len(headers)}:
             raise httpx2.LocalProtocolError("not a valid header")
         length = b"content-length: %d\r\n\r\n" % len(body)
