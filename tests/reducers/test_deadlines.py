@@ -203,6 +203,8 @@ def test_beginning_to_answer_stops_the_use_of_defaults_even_if_it_is_cleared_aga
     assert cleared.private.begun == again.private.begun == ("r",)
     closed = accepted(again, OWNER, complete("decline"))
     assert closed.private.begun == ()
+    late = fold(closed, change(Draft(value=OSLO)))
+    assert late.private.begun == ()  # nobody can begin what is not open
 
 
 def test_what_was_answered_before_a_turn_was_cancelled_is_kept_in_the_outcome() -> None:
