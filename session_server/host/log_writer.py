@@ -118,6 +118,7 @@ class LogWriter:
             self._log.append(group, partial(self._arrived, self._begun))
 
     def append(self, batch: Batch, settled: Settled) -> None:
+        """From what is launched; called at another time, it is launched at the end of this turn."""
         group = self._group
         if group is None:
             self.launch_soon(partial(self.append, batch, settled))
