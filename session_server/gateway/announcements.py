@@ -47,6 +47,7 @@ class Announcements:
     def __init__(self, server: Server, offered: ServerCapabilities, spawn: Spawn) -> None:
         self.notifications = server.notifications
         self.spawn = spawn
+        self._server_name = server.config.name
         self._main = server.main
         self.tools = bool(offered.tools and offered.tools.list_changed)
         self.prompts = bool(offered.prompts and offered.prompts.list_changed)
@@ -89,7 +90,7 @@ class Announcements:
         return await call_next(ctx)
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
-        with as_mcp_errors():
+        with as_mcp_errors(self._server_name):
             await self._main.ready()
             await self._listener(ctx).watch(params.uri)
         return EmptyResult()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import sys
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,12 @@ import pytest
 from mcp import MCPError
 from mcp.server.connection import Connection
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
-from mcp_types import ServerCapabilities, SubscriptionsListenRequestParams, ToolsCapability
+from mcp_types import (
+    ServerCapabilities,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    ToolsCapability,
+)
 
 from session_server.gateway.announcements import Announcements
 from session_server.mcp_client.config import load_servers
@@ -213,6 +219,22 @@ async def test_only_so_many_clients_listen(tmp_path: Path) -> None:
         await listen(MCP_LISTENERS)
     announcements.close()
     await asyncio.gather(*streams)
+
+
+async def test_watching_a_resource_of_a_server_that_cannot_be_used_names_the_server(
+    tmp_path: Path,
+) -> None:
+    ends = {"command": sys.executable, "args": ["-c", ""]}
+    config = zoo.mcp_json(tmp_path, {"zoo": ends})
+    servers = Servers(load_servers(config).servers, asyncio.create_task, lambda *_: None)
+    servers.start()
+    announcements = Announcements(servers["zoo"], ServerCapabilities(), asyncio.create_task)
+    context: Any = SimpleNamespace()
+    try:
+        with pytest.raises(MCPError, match="The MCP server 'zoo' cannot be used"):
+            await announcements.subscribe(context, SubscribeRequestParams(uri=TAP))
+    finally:
+        await servers.stop()
 
 
 class Stalled:
