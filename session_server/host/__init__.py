@@ -6,6 +6,7 @@ No socket and no file in here: bytes come in through `Connection.receive` and go
 host, lifecycle     all channels of a deployment; how sessions come and go
 loaded_sessions     which of them are in memory
 changes, channel    what changes a channel, and how: judge, reduce, append, deliver
+channel_host        what a channel needs from outside, and the verdicts of the log
 channel_kinds       what a channel folds and shows, by its kind
 log_writer          the way into the log, and outcomes in its order
 folding             reading channels from the log

@@ -7,17 +7,16 @@ show. One batch is in flight at a time; what comes meanwhile makes the next one.
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from session_server.host.ahp1_views import Views
 from session_server.host.changes import Change, ReadChange
+from session_server.host.channel_host import ChannelHost, InDoubt, NotStored, Verdict
 from session_server.host.channel_kinds import Kind
-from session_server.host.history import EnvelopeMemory
-from session_server.host.metrics import Counts
 from session_server.host.publisher import Publisher
-from session_server.host.state_size import StateMemory, StateSize
+from session_server.host.state_size import StateSize
 from session_server.log import (
     Batch,
     Durable,
@@ -53,78 +52,6 @@ class UnreadableError(SessionServerError):
     """What the log holds of a channel cannot be folded. The text says what is damaged, and how."""
 
     code = "unreadable"
-
-
-class NotStored(NamedTuple):
-    """The doubt is gone: nothing of the batch is in the log, and it may be tried again."""
-
-    reason: str
-
-
-class InDoubt(NamedTuple):
-    """The log has not answered for too long. Another verdict follows, once it does."""
-
-    reason: str
-
-
-Verdict: TypeAlias = Durable | Refused | NotStored | InDoubt
-Settled: TypeAlias = Callable[[Verdict], None]
-
-
-class Writer(Protocol):
-    """The way into the log."""
-
-    def launch_soon(self, launch: Callable[[], None]) -> None:
-        """Calls back at the end of this turn of the event loop."""
-        ...
-
-    def append(self, batch: Batch, settled: Settled) -> None:
-        """Hands the batch to the log; the verdict comes in the order of all channels."""
-        ...
-
-    def catch_up(self, channel: "Channel[Any]") -> None:
-        """Reads what others wrote, then calls `channel.apply_missed`."""
-        ...
-
-
-class ChannelHost(Protocol):
-    """What a channel needs from outside: time, names, and the log."""
-
-    @property
-    def counts(self) -> Counts: ...
-
-    @property
-    def envelopes(self) -> EnvelopeMemory: ...
-
-    @property
-    def states(self) -> StateMemory: ...
-
-    @property
-    def writer(self) -> Writer: ...
-
-    def now(self) -> int: ...
-
-    def new_id(self) -> str: ...
-
-    def reached(self, seq: int) -> None:
-        """Everything up to this seq has been handed to its subscribers."""
-        ...
-
-    def committed(self, channel: "Channel[Any]", change: Change) -> None:
-        """A change became durable: its effects are due."""
-        ...
-
-    def overdue(self, channel: "Channel[Any]") -> None:
-        """The time has come for something in it, and what is due is to be submitted first."""
-        ...
-
-    def take_snapshot(self, channel: "Channel[Any]") -> None:
-        """Much was written since the last one."""
-        ...
-
-    def load(self, channel: "Channel[Any]") -> None:
-        """Something waits for it to be in memory again: `loaded` or `not_loaded` follows."""
-        ...
 
 
 class Channel(Generic[R]):

@@ -16,14 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import msgspec
 
 from session_server.backoff import Backoff
-from session_server.host.channel import (
-    Channel,
-    InDoubt,
-    NotStored,
-    Settled,
-    UnreadableError,
-    Verdict,
-)
+from session_server.host.channel import Channel, UnreadableError
+from session_server.host.channel_host import InDoubt, NotStored, Settled, Verdict
 from session_server.host.folding import READ_AT_ONCE
 from session_server.host.metrics import Histogram
 from session_server.host.storage import NOT_THE_DISK, UNKNOWN, Storage

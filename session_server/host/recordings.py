@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from session_server.host.awaiting import Completion
-from session_server.host.channel import Channel, InDoubt, Verdict
+from session_server.host.channel import Channel
+from session_server.host.channel_host import InDoubt, Verdict
 from session_server.host.channel_kinds import SESSION
 from session_server.host.host import Host
 from session_server.log import Batch, Durable, Entry, NewEntry, StoredSnapshot

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from session_server.host.channel import InDoubt, NotStored, Verdict
+from session_server.host.channel_host import InDoubt, NotStored, Verdict
 from session_server.host.log_writer import LogWriter
 from session_server.host.metrics import Counts, Histogram
 from session_server.host.storage import Storage
