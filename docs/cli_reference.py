@@ -40,7 +40,9 @@ def exit_codes() -> Iterator[tuple[str, ...]]:
 
 
 def commands(group: Any, prefix: str = "session-server") -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if hasattr(command, "commands"):
             yield from commands(command, f"{prefix} {name}")
         else:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import session_server
-from session_server.cli.failures import EXIT_CODES, CliError, UsageError
+from session_server.cli.error_mapping import EXIT_CODES
+from session_server.cli.failures import CliError, UsageError
 from session_server.client import AskRefused, CallRefused, ClientError, CommandFailed
 from session_server.client.errors import Refused
 from session_server.gateway.mcp_errors import MCP_CODES

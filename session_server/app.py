@@ -12,8 +12,7 @@ from session_server.agents.demo import call_deploy, demo_servers, open_demo
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.calls.service import Calls
-from session_server.gateway.endpoints import Gateway, McpEndpoints
-from session_server.gateway.long_requests import HoldLimits
+from session_server.gateway.routes import McpRoutes
 from session_server.host.awaiting import StateWaiters
 from session_server.host.bounds import Bounds
 from session_server.host.effects import EffectRunner
@@ -62,7 +61,7 @@ def create_app(
     is_kept = not store.startswith("memory:")
     key = signing_key(chosen, is_kept=is_kept)
     servers = servers_of(chosen, demo=demo)
-    endpoints = McpEndpoints(caller)
+    mcp = McpRoutes(caller)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -85,8 +84,9 @@ def create_app(
         takeover.started()
         tokens = Tokens(host, key)
         tokens.restarted()
-        limits = HoldLimits(chosen.mcp_hold_seconds, chosen.mcp_lease_seconds, waiting.over)
-        endpoints.gateway = Gateway(host, waiting, calls, key.made, limits)
+        mcp.opened(host, waiting, calls, key.made, chosen)
+        if servers:  # the SDK is loaded then, and clients will come
+            await mcp.load()
         identities = Identities(allowed, tokens)
         streams = OpenStreams(waiting)
         app.state.services = Services(host, identities, chosen, waiting, calls, streams)
@@ -109,7 +109,7 @@ def create_app(
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
     )
-    include_routes(app, allowed, endpoints)
+    include_routes(app, allowed, mcp)
     return app
 
 
@@ -134,14 +134,14 @@ def servers_of(settings: Settings, *, demo: bool) -> dict[str, ServerConfig]:
     return servers
 
 
-def include_routes(app: FastAPI, access: Access, endpoints: McpEndpoints) -> None:
+def include_routes(app: FastAPI, access: Access, mcp: McpRoutes) -> None:
     include_api(app)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
     app.add_api_websocket_route("/", ahp)  # some clients use an address without a path
     app.add_api_route("/ahp", not_upgraded, include_in_schema=False)
-    app.router.routes[:0] = endpoints.routes()  # calls are many, and routes are tried in order
+    app.router.routes[:0] = mcp.routes()  # calls are many, and routes are tried in order
     include_page(app)
     include_gate(app, access)
 

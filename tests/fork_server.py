@@ -24,7 +24,15 @@ import msgspec
 
 from tests.waiting import wait_until
 
-PRELOADED = ("session_server.app", "session_server.cli.program", "session_server.server", "uvloop")
+PRELOADED = (
+    "session_server.app",
+    "session_server.calls.replies",
+    "session_server.calls.running_leg",
+    "session_server.cli.serve",
+    "session_server.gateway.endpoints",
+    "session_server.server",
+    "uvloop",
+)
 LONGEST = 1 << 20
 IS_POSSIBLE = hasattr(os, "pidfd_open")
 

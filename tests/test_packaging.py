@@ -129,8 +129,9 @@ def test_an_installed_package_imports_under_its_own_name(installed: Path, tmp_pa
 @pytest.mark.slow
 @pytest.mark.proves("design.packaging.command")
 def test_an_installed_package_brings_the_command(installed: Path, tmp_path: Path) -> None:
-    said = run(installed / "bin" / "session-server", "--version", cwd=tmp_path)
-    assert said == f"session-server {__version__}\n"
+    program = installed / "bin" / "session-server"
+    assert run(program, "--version", cwd=tmp_path) == f"session-server {__version__}\n"
+    assert "doctor" in run(program, "--help", cwd=tmp_path), "which loads every command"
 
 
 @pytest.mark.slow

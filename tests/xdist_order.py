@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 FIRST = (
+    "test_packaging.py",  # waits for the network
     "page",
     "log",
     "gateway",

@@ -2,7 +2,7 @@
 
 service       starts calls, waits for their results, shows and abandons them
 driver        sends the legs that records call for, and logs what comes back
-replies       what came back for one leg
+replies       sends one leg; reply_kinds, what came back
 running_leg   what a server asks, reports and logs while a leg is out
 requesters    which clients are connected for a call, and which results were fetched
 """

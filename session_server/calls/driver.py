@@ -9,12 +9,10 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
-
-from mcp_types import LOG_LEVEL_META_KEY
+from typing import TYPE_CHECKING, Any
 
 from session_server.backoff import Backoff
-from session_server.calls.replies import (
+from session_server.calls.reply_kinds import (
     Asks,
     Completed,
     Expired,
@@ -23,19 +21,15 @@ from session_server.calls.replies import (
     Rejected,
     Reply,
     Unsent,
-    exchange,
-    failure_of,
 )
-from session_server.calls.running_leg import RunningLeg
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.changes import Plan
 from session_server.host.effects import SessionChannel
 from session_server.host.host import Host
 from session_server.host.timers import Tasks
 from session_server.mcp_client.config import LEGACY, MODERN, Era
-from session_server.mcp_client.pool import BorrowedLink
+from session_server.mcp_client.configured_servers import Servers
 from session_server.mcp_client.progress import Logs, Reports
-from session_server.mcp_client.servers import Server, Servers
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls import recovery, rounds
 from session_server.reducers.effects import RecoverCall, SendCall, StopCall
@@ -52,6 +46,10 @@ from session_server.schemas.principals import HOST, Author, Stamp
 from session_server.schemas.record import Call, CallSent, FailureKind, Sent, SessionRecord, ToSend
 from session_server.schemas.wire import Millis, Uri
 
+if TYPE_CHECKING:
+    from session_server.mcp_client.pool import BorrowedLink
+    from session_server.mcp_client.servers import Server
+
 logger = logging.getLogger("session_server.calls")
 
 SAVE_AGAIN = (0.1, 5.0)
@@ -61,7 +59,7 @@ GRACE_SECONDS = 3.0
 """What legs get to come back when the host is stopped; a person is asked about the others."""
 
 
-Claim = Callable[[BorrowedLink], Awaitable[bool]]
+Claim = Callable[["BorrowedLink"], Awaitable[bool]]
 """Whether this process is the one that sends a leg over the connection; if so, that is durable."""
 
 
@@ -120,7 +118,9 @@ class CallDriver:
         finally:
             start.fail(NotSavedError("The host is stopping."))
 
-    async def _started(self, uri: Uri, call: Call, start: "_Start", borrowed: BorrowedLink) -> bool:
+    async def _started(
+        self, uri: Uri, call: Call, start: "_Start", borrowed: "BorrowedLink"
+    ) -> bool:
         """Whether the call is new, and its first leg this process's to send."""
         sent, is_new = self._sent(call, 0, borrowed), False
 
@@ -230,9 +230,15 @@ class CallDriver:
             timer.cancel()
 
     async def _exchanged(
-        self, server: Server, uri: Uri, call: Call, leg: int, claim: Claim
+        self, server: "Server", uri: Uri, call: Call, leg: int, claim: Claim
     ) -> Reply | None:
         """What came back; `None` if the leg is not this process's to send."""
+        # The MCP SDK is loaded only with the first configured server, which there is here.
+        from mcp_types import LOG_LEVEL_META_KEY  # noqa: PLC0415
+
+        from session_server.calls.replies import exchange, failure_of  # noqa: PLC0415
+        from session_server.calls.running_leg import RunningLeg  # noqa: PLC0415
+
         claimed = False
         reply: Reply | None = None
         level = None if call.client is None else call.client.log_level
@@ -272,7 +278,7 @@ class CallDriver:
             server.main.lose()
         return reply
 
-    async def _claimed(self, uri: Uri, call: Call, leg: int, borrowed: BorrowedLink) -> bool:
+    async def _claimed(self, uri: Uri, call: Call, leg: int, borrowed: "BorrowedLink") -> bool:
         """Whether this process is the one that sends the leg: durable before it goes out.
 
         A claim whose fate was in doubt is planned again: what the log has of it then is this
@@ -295,7 +301,7 @@ class CallDriver:
         await self.write_until_saved(uri, plan)
         return won
 
-    def _sent(self, call: Call, leg: int, borrowed: BorrowedLink) -> CallSent:
+    def _sent(self, call: Call, leg: int, borrowed: "BorrowedLink") -> CallSent:
         is_tool = call.method == "tools/call"
         repeatable = borrowed.is_repeatable(call.target) if is_tool else None
         return CallSent(call_id=call.id, leg=leg, repeatable=repeatable, node=self._host.node)

@@ -1,7 +1,7 @@
-"""What came back for one leg of a call: a result, a round, a refusal, or no answer at all."""
+"""One leg of a call: sends its request, and says what came back (`reply_kinds`)."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import httpx2
 import msgspec
@@ -16,6 +16,16 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from session_server.calls.reply_kinds import (
+    Asks,
+    Completed,
+    Expired,
+    Lost,
+    OtherRevision,
+    Rejected,
+    Reply,
+    Unsent,
+)
 from session_server.mcp_client import failures, sdk
 from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
 from session_server.mcp_client.connections import Link
@@ -28,59 +38,10 @@ from session_server.schemas.errors import UnauthorizedError, UnreachableError
 from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
 from session_server.schemas.mcp import Elicitation, ElicitRequest, InputRequired, InvalidResult
 from session_server.schemas.record import FailureKind
-from session_server.schemas.wire import Json, Wire
+from session_server.schemas.wire import Wire
 
 NEVER_LEFT = (UnreachableError, httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 NOT_MCP = "the server's answer is not MCP"
-
-
-class Completed(NamedTuple):
-    result: dict[str, Any]
-
-
-class Asks(NamedTuple):
-    """`raw`: the questions as the server asked them."""
-
-    required: InputRequired
-    raw: dict[str, Any] | None = None
-
-
-class Expired(NamedTuple):
-    """The server no longer knows the state that it gave out."""
-
-
-class Rejected(NamedTuple):
-    kind: FailureKind
-    reason: str
-    data: Json = None
-
-
-class Unsent(NamedTuple):
-    """It never left or was turned away, so it did not run.
-
-    `is_general`: nothing else would fare better, so the server has to be connected to anew.
-    """
-
-    reason: str
-    is_general: bool = False
-
-
-class Lost(NamedTuple):
-    """It left and no answer came: it may have run."""
-
-
-class OtherRevision(NamedTuple):
-    """The tool cannot ask in the revision of the connection, and has got as far as its question.
-
-    `has_only_asked`: it returned its questions, as it does whenever it is called.
-    """
-
-    era: Era
-    failure: "Completed | Rejected"
-    has_only_asked: bool = False
-
-
-Reply: TypeAlias = Completed | Asks | Expired | Rejected | Unsent | Lost | OtherRevision
 
 
 async def exchange(

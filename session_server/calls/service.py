@@ -14,9 +14,9 @@ from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.host.timers import Tasks
 from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.configured_servers import Servers
 from session_server.mcp_client.revisions import Revisions
 from session_server.mcp_client.server_states import ServerStates
-from session_server.mcp_client.servers import Servers
 from session_server.reducers.batches import Batch, title_change
 from session_server.reducers.calls import rounds
 from session_server.reducers.calls.presentation import view_of

@@ -124,7 +124,7 @@ def _print_qr_code(url: str) -> None:
     out.file.write(text.getvalue() + "\n")
 
 
-app = typer.Typer(help="Create, list and revoke access tokens.", no_args_is_help=True)
+token = typer.Typer(help="Create, list and revoke access tokens.", no_args_is_help=True)
 
 
 def create(
@@ -192,6 +192,6 @@ def revoke(
         _revoke(reach, http, "/v1/tokens", token_id)
 
 
-app.command("create")(reaching(create))
-app.command("list")(reaching(list_tokens))
-app.command("revoke")(reaching(revoke))
+token.command("create")(reaching(create))
+token.command("list")(reaching(list_tokens))
+token.command("revoke")(reaching(revoke))

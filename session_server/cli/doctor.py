@@ -19,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from session_server import __version__
-from session_server.cli.failures import START_ONE, CliError, ExitCode, UsageError, cli_error
+from session_server.cli.error_mapping import cli_error
+from session_server.cli.failures import START_ONE, CliError, ExitCode, UsageError
 from session_server.cli.http_client import Reach
 from session_server.cli.output import out, print_json
 from session_server.cli.session_names import session_list, short_name

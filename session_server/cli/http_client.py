@@ -11,14 +11,16 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, urlsplit, urlunsplit
 
 import httpx2
 import typer
 
 from session_server import __version__
-from session_server.cli.failures import ExitCode, UsageError, cli_error, of_response
+from session_server.cli.error_mapping import cli_error, of_response
+from session_server.cli.failures import ExitCode, UsageError
+from session_server.cli.host_options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
 from session_server.cli.output import err, print_error
 from session_server.client import Client, connect
 from session_server.client.connecting import headers_of
@@ -27,34 +29,8 @@ from session_server.reducers.version_negotiation import SUPPORTED_VERSIONS
 from session_server.schemas.errors import SessionServerError
 from session_server.schemas.wire import Uri
 
-DEFAULT_URL = "http://127.0.0.1:8737"
 HTTP_SECONDS = 10.0
-PANEL = "Host"
 JSON = {"Content-Type": "application/json"}
-
-URL_VARIABLE, TOKEN_VARIABLE = "SESSION_SERVER_URL", "SESSION_SERVER_TOKEN"
-
-URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
-TOKEN_HELP = "Access token."  # noqa: S105
-
-# Options of the program may come from the environment; options of a command take precedence.
-SharedUrl = Annotated[
-    str | None,
-    typer.Option("--url", envvar=URL_VARIABLE, help=URL_HELP, rich_help_panel=PANEL),
-]
-SharedToken = Annotated[
-    str | None,
-    typer.Option("--token", envvar=TOKEN_VARIABLE, help=TOKEN_HELP, rich_help_panel=PANEL),
-]
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", help=f"{URL_HELP} Or {URL_VARIABLE}.", rich_help_panel=PANEL),
-]
-TokenOption = Annotated[
-    str | None,
-    typer.Option("--token", help=f"{TOKEN_HELP} Or {TOKEN_VARIABLE}.", rich_help_panel=PANEL),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=PANEL)]
 
 
 class Reach(NamedTuple):

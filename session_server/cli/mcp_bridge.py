@@ -8,14 +8,8 @@ import httpx2
 import msgspec
 import typer
 
-from session_server.cli.failures import (
-    GIVE_TOKEN,
-    OTHER_ROLE,
-    START_ONE,
-    CliError,
-    ExitCode,
-    of_response,
-)
+from session_server.cli.error_mapping import of_response
+from session_server.cli.failures import GIVE_TOKEN, OTHER_ROLE, START_ONE, CliError, ExitCode
 from session_server.cli.http_client import HTTP_SECONDS, Reach
 from session_server.client.connecting import headers_of
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from session_server.cli.doctor import Check, ok, problem, warning
-from session_server.mcp_client.config import ServerConfig, load_servers
+from session_server.mcp_client.config import QUIET, ServerConfig, load_servers
 from session_server.mcp_client.connections import Link, callbacks_for_one_request
 from session_server.mcp_client.failures import unreachable_error
-from session_server.mcp_client.sdk import QUIET
 from session_server.schemas.errors import ConfigError
 
 

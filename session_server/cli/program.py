@@ -1,8 +1,12 @@
-"""The program itself: its name, what all commands share, and the list of them."""
+"""The program itself: its name, what all commands share, and the list of them.
+
+A command is loaded when it is needed, since each loads much that the others do without.
+"""
 
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -10,27 +14,43 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from session_server import __version__
-from session_server.cli import access
-from session_server.cli.access import share
-from session_server.cli.answer import answer
-from session_server.cli.ask import ask
-from session_server.cli.call import call
-from session_server.cli.doctor import doctor
 from session_server.cli.failures import ExitCode, UsageError
-from session_server.cli.http_client import Command, JsonOption, SharedToken, SharedUrl, reaching
-from session_server.cli.mcp_bridge import mcp
-from session_server.cli.output import print_error
-from session_server.cli.recordings import export, replay
-from session_server.cli.serve import serve
-from session_server.cli.sessions import dispose, sessions
-from session_server.cli.stores import backup, migrate
-from session_server.cli.watch import watch
+from session_server.cli.host_options import JsonOption, SharedToken, SharedUrl
 
 PROGRAM = "session-server"
+
+MODULES = {
+    "serve": "serve",
+    "sessions": "sessions",
+    "watch": "watch",
+    "ask": "ask",
+    "answer": "answer",
+    "call": "call",
+    "share": "access",
+    "export": "recordings",
+    "replay": "recordings",
+    "dispose": "sessions",
+    "backup": "stores",
+    "migrate": "stores",
+    "doctor": "doctor",
+    "mcp": "mcp_bridge",
+    "token": "access",
+}
+"""Where each command is, under its own name. In the order of the help."""
 
 
 class Program(TyperGroup):
     """With `--json`, usage errors are printed as JSON too."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(MODULES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """For an unknown name all are loaded: one that is like it is suggested."""
+        for name in (cmd_name,) if cmd_name in MODULES else MODULES:
+            if name not in self.commands:
+                self.add_command(loaded(name))
+        return self.commands.get(cmd_name)
 
     def main(
         self,
@@ -48,11 +68,27 @@ class Program(TyperGroup):
         try:
             code = run(standalone_mode=False)
         except TyperException as error:
+            from session_server.cli.output import print_error  # noqa: PLC0415
+
             print_error(UsageError(error.format_message()), as_json=True)
             sys.exit(error.exit_code)
         except typer.Abort:
             sys.exit(ExitCode.FAILED)
         sys.exit(code if isinstance(code, int) else ExitCode.OK)
+
+
+def loaded(name: str) -> Any:
+    command = getattr(import_module(f"session_server.cli.{MODULES[name]}"), name)
+    program = typer.Typer(rich_markup_mode="markdown")
+    if isinstance(command, typer.Typer):
+        program.add_typer(command, name=name)
+    elif name == "serve":
+        program.command(name)(command)
+    else:
+        from session_server.cli.http_client import reaching  # noqa: PLC0415
+
+        program.command(name)(reaching(command))
+    return typer.main.get_group(program).commands[name]
 
 
 app = typer.Typer(
@@ -86,16 +122,6 @@ def session_server(
     """Hold live agent sessions and let people answer an agent's questions together."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-COMMANDS: tuple[Command, ...] = (
-    sessions, watch, ask, answer, call, share, export, replay, dispose, backup, migrate, doctor, mcp
-)  # fmt: skip
-
-app.command()(serve)
-for command in COMMANDS:
-    app.command()(reaching(command))
-app.add_typer(access.app, name="token")
 
 
 def main() -> None:

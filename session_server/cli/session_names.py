@@ -13,14 +13,8 @@ import msgspec
 import typer
 
 from session_server.cli.failures import LIST_THEM, CliError, ExitCode, UsageError
-from session_server.cli.http_client import (
-    DEFAULT_URL,
-    JSON,
-    TOKEN_VARIABLE,
-    URL_VARIABLE,
-    Reach,
-    session_path,
-)
+from session_server.cli.host_options import DEFAULT_URL, TOKEN_VARIABLE, URL_VARIABLE
+from session_server.cli.http_client import JSON, Reach, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.reducers.texts import session_name, session_uri
 from session_server.schemas.ahp.commands import SESSION_PREFIX

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from session_server.cli.failures import cli_error
-from session_server.cli.output import print_error
 from session_server.schemas.errors import SessionServerError
 from session_server.settings import CONFIG_FILE, Settings, load_settings
 
@@ -26,6 +24,10 @@ def with_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
         try:
             command(load_settings(given, config))
         except SessionServerError as error:
+            # The mapping loads the client, which a server that starts does without.
+            from session_server.cli.error_mapping import cli_error  # noqa: PLC0415
+            from session_server.cli.output import print_error  # noqa: PLC0415
+
             failure = cli_error(error)
             print_error(failure, as_json=False)
             raise typer.Exit(failure.exit_code) from None

@@ -1,10 +1,9 @@
 """Where MCP clients come in: `/mcp` for the ask tools, `/mcp/{server}` for each gateway."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from mcp_types import INVALID_REQUEST
 from starlette.requests import HTTPConnection
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from session_server.calls.service import Calls
@@ -17,6 +16,7 @@ from session_server.gateway.long_requests import HoldLimits
 from session_server.gateway.mcp_callers import introduce
 from session_server.gateway.mcp_errors import ErrorBodies, not_served, refusal
 from session_server.gateway.proxy import ProxyServer
+from session_server.gateway.routes import PrincipalOf
 from session_server.gateway.server_app import ServerApp
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
@@ -28,8 +28,6 @@ from session_server.schemas.errors import BadCredentialError, UnknownServerError
 from session_server.schemas.principals import Principal
 
 NO_QUESTIONS = "Only owners and agents can ask questions here."
-
-PrincipalOf = Callable[[HTTPConnection], Awaitable[Principal]]
 
 
 class Gateway:
@@ -77,20 +75,13 @@ class Gateway:
 
 
 class McpEndpoints:
-    """Both of them, as one ASGI application. `gateway` is set when the application starts.
+    """Both of them, as one ASGI application. Principals are proved as everywhere else."""
 
-    Principals are proved as everywhere else.
-    """
-
-    def __init__(self, principal_of: PrincipalOf) -> None:
-        self.gateway: Gateway | None = None
+    def __init__(self, principal_of: PrincipalOf, gateway: Gateway) -> None:
+        self.gateway = gateway
         self._principal_of = principal_of
 
-    def routes(self) -> tuple[Route, ...]:
-        return Route("/mcp", self), Route("/mcp/{server}", self)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self.gateway is not None
         principal = await self._principal_of(HTTPConnection(scope))
         introduce(scope, principal)
         name: str | None = scope["path_params"].get("server")

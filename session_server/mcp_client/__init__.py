@@ -1,6 +1,7 @@
 """Connections to the configured MCP servers, which `calls` and `gateway` use.
 
 config               the entries of an `mcp.json`
+configured_servers   all servers by name; without any, the MCP SDK is not loaded
 servers              each server: lends connections to calls, in the revision that they need
 main_connection      the connection that is kept, its retries, state and tools
 pool, shared_connections  connections of the 2025 era, and which call a question is for

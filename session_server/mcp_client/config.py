@@ -1,6 +1,7 @@
 """The configuration of MCP servers, and how it is read from an `mcp.json`."""
 
 import difflib
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,9 @@ MODERN: Literal["2026-07-28"] = "2026-07-28"
 LEGACY: Literal["2025-11-25"] = "2025-11-25"
 Era: TypeAlias = Literal["2026-07-28", "2025-11-25"]
 Protocol: TypeAlias = Literal["auto"] | Era
+
+QUIET = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
+"""The SDK's loggers write whole messages, with arguments and states; so ours report instead."""
 
 
 class ServerConfig(Wire, frozen=True, kw_only=True):

@@ -5,11 +5,12 @@ Its log messages are for the MCP client that made the call, and for nobody else.
 
 import contextlib
 from collections.abc import Callable, Generator
-from typing import NamedTuple, get_args
-
-from mcp_types import LoggingLevel, LoggingMessageNotificationParams
+from typing import TYPE_CHECKING, NamedTuple
 
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
+
+if TYPE_CHECKING:
+    from mcp_types import LoggingMessageNotificationParams
 
 REPORTS_KEPT = 1_000
 """The latest of as many calls; a client that comes back gets it again."""
@@ -79,7 +80,7 @@ class Reports:
                 del self._listeners[call_id]
 
 
-LEVELS: tuple[str, ...] = get_args(LoggingLevel)
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """From the least severe on."""
 
 LOGS_KEPT = 100
@@ -95,7 +96,7 @@ class Log:
         self._left_out = 0
         self.notify: Callable[[], None] = nobody
 
-    def add(self, message: LoggingMessageNotificationParams) -> None:
+    def add(self, message: "LoggingMessageNotificationParams") -> None:
         size = len(message.model_dump_json())
         if len(self._messages) >= LOG_MESSAGES_HELD or self._bytes + size > LOG_BYTES_HELD:
             self._left_out += 1
@@ -108,9 +109,12 @@ class Log:
     def has_news(self) -> bool:
         return bool(self._messages or self._left_out)
 
-    def taken(self) -> list[LoggingMessageNotificationParams] | None:
+    def taken(self) -> "list[LoggingMessageNotificationParams] | None":
         messages, self._messages, self._bytes = self._messages, [], 0
         if self._left_out:
+            # Loaded by now: what was left out came through the SDK.
+            from mcp_types import LoggingMessageNotificationParams  # noqa: PLC0415
+
             text = f"{self._left_out} log messages were left out: too many at once."
             messages.append(
                 LoggingMessageNotificationParams(

@@ -6,7 +6,6 @@ replaces its HTTP client. The gateway uses the last part, for the SDK's servers.
 """
 
 import contextlib
-import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -32,9 +31,6 @@ from pydantic import BaseModel
 from session_server.mcp_client.failpoints import hit
 
 Streams = tuple[Any, Any]
-
-QUIET = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
-"""The SDK's loggers write whole messages, with arguments and states; so ours report instead."""
 
 CALLS = ("tools/call", "prompts/get", "resources/read")
 

@@ -1,17 +1,13 @@
-"""The configured MCP servers: each lends its connections to calls, in the revision they need.
+"""A configured MCP server: it lends its connections to calls, in the revision they need.
 
 Revision 2026-07-28 over stdio needs one connection for all calls, over HTTP one for each request;
 `pool` has those of the 2025 era. A server that speaks both is spoken to in the revision that the
 tool needs. `main_connection` keeps each server connected.
 """
 
-import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
-
-import msgspec
 
 from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
 from session_server.mcp_client.connections import Link, callbacks_for_one_request
@@ -21,9 +17,8 @@ from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.pool import BorrowedLink, Pools
 from session_server.mcp_client.progress import LEVELS
 from session_server.mcp_client.revisions import Revisions
-from session_server.mcp_client.sdk import QUIET
 from session_server.mcp_client.shared_connections import Asker, SharedLink, Signal, ToolHabits
-from session_server.schemas.errors import UnknownServerError, UnreachableError
+from session_server.schemas.errors import UnreachableError
 
 
 class Server:
@@ -188,39 +183,3 @@ class Server:
             await shared.open(self._spawn)
             self._modern = shared
         return self._modern
-
-
-class Servers:
-    """By name. `changed` gets every change of a server's state."""
-
-    def __init__(
-        self,
-        configs: Mapping[str, ServerConfig],
-        spawn: Spawn,
-        changed: StateChanged,
-        revisions: Revisions | None = None,
-    ) -> None:
-        known = revisions or Revisions()
-        self._servers = {
-            name: Server(msgspec.structs.replace(config, name=name), spawn, changed, known)
-            for name, config in configs.items()
-        }
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._servers)
-
-    def __getitem__(self, name: str) -> Server:
-        try:
-            return self._servers[name]
-        except KeyError:
-            raise UnknownServerError(name, self.names) from None
-
-    def start(self) -> None:
-        for logger_name, level in QUIET.items():
-            logging.getLogger(logger_name).setLevel(level)
-        for server in self._servers.values():
-            server.main.start()
-
-    async def stop(self) -> None:
-        await asyncio.gather(*(server.stop() for server in self._servers.values()))

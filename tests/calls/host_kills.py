@@ -51,7 +51,7 @@ def paired(era: Era, way: Way, folder: Path) -> Iterator[Pairing]:
             url = stack.enter_context(zoo.http_server(era, *arguments)).url
             entry: dict[str, Any] = {"url": url}
         else:
-            entry = stack.enter_context(zoo.forking(era, folder, *arguments))
+            entry = zoo.stdio_entry(era, *arguments)
         yield Pairing(zoo.mcp_json(folder, {"zoo": entry}), effects)
 
 

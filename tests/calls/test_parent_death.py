@@ -40,7 +40,7 @@ def ends(pid: int) -> bool:
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_no_server_outlives_a_host_that_was_killed(era: zoo.Kind, tmp_path: Path) -> None:
     """One question is open and another call is at work when it happens."""
-    config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry(era)})
+    config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry(era, is_forked=False)})
     with serving(sqlite_store(tmp_path), "--mcp-config", str(config)) as host:
         with httpx2.Client(base_url=host.url, timeout=SECONDS) as http:
             http.post("/v1/sessions", json={"resource": "ahp-session:/k"})

@@ -1,23 +1,28 @@
 """Log messages of servers: how many wait for a client, and which call gets them."""
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 
 from mcp_types import (
     ErrorData,
+    LoggingLevel,
     LoggingMessageNotification,
     LoggingMessageNotificationParams,
 )
 
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.notifications import Notifications
-from session_server.mcp_client.progress import LOGS_KEPT, Log, Logs
+from session_server.mcp_client.progress import LEVELS, LOGS_KEPT, Log, Logs
 from session_server.mcp_client.shared_connections import SharedLink, Signal
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
 
 
 def message(data: Any) -> LoggingMessageNotificationParams:
     return LoggingMessageNotificationParams(level="info", data=data)
+
+
+def test_the_levels_are_those_of_the_protocol() -> None:
+    assert get_args(LoggingLevel) == LEVELS
 
 
 def test_messages_beyond_the_number_held_are_left_out_and_counted() -> None:

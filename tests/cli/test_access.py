@@ -248,9 +248,10 @@ def test_the_doctor_knows_a_store_in_use(tmp_path: Path) -> None:
 
 
 def test_a_command_loads_nothing_of_the_server() -> None:
-    heavy = ("fastapi", "mcp", "prompt_toolkit", "uvicorn", "session_server.app")
+    heavy = ("fastapi", "mcp", "mcp_types", "prompt_toolkit", "uvicorn", "session_server.app")
+    load = "import sys; from session_server.cli.program import MODULES, loaded"
     done = subprocess.run(
-        [sys.executable, "-c", "import sys, session_server.cli.program; print(*sys.modules)"],
+        [sys.executable, "-c", f"{load}; [loaded(name) for name in MODULES]; print(*sys.modules)"],
         capture_output=True,
         text=True,
         timeout=60,

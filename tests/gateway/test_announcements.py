@@ -24,8 +24,8 @@ from mcp_types import (
 
 from session_server.gateway.announcements import Announcements
 from session_server.mcp_client.config import load_servers
+from session_server.mcp_client.configured_servers import Servers
 from session_server.mcp_client.notifications import Notifications
-from session_server.mcp_client.servers import Servers
 from session_server.schemas.limits import (
     MCP_LISTENERS,
     WATCHED_RESOURCES,

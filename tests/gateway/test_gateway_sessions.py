@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection
+from starlette.routing import Route
 
 from session_server.gateway.endpoints import Gateway, McpEndpoints
 from session_server.gateway.long_requests import HoldLimits
@@ -181,9 +182,10 @@ async def test_a_new_title_is_written_in_one_batch_with_the_call_or_question_tha
     log = WatchedLog()
     async with running_host(stdio("modern"), log=log) as at:
         limits = HoldLimits(0, 30, at.waiting.over)
-        endpoints = McpEndpoints(owner)
-        endpoints.gateway = Gateway(at.host, at.waiting, at.calls, lambda: b"key", limits)
-        transport = httpx2.ASGITransport(Starlette(routes=endpoints.routes()))
+        gateway = Gateway(at.host, at.waiting, at.calls, lambda: b"key", limits)
+        endpoints = McpEndpoints(owner, gateway)
+        routes = [Route("/mcp", endpoints), Route("/mcp/{server}", endpoints)]
+        transport = httpx2.ASGITransport(Starlette(routes=routes))
         async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
 
             async def call_tool(path: str, tool: str, **arguments: object) -> dict[str, object]:

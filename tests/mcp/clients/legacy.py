@@ -168,4 +168,5 @@ async def main():
     print(json.dumps(report))  # noqa: T201
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())
