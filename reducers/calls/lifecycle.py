@@ -8,6 +8,10 @@ A transition applies only in the phase and leg that it follows from and otherwis
 so exactly one process sends a leg, in any order of events.
 """
 
+from operator import attrgetter
+
+import msgspec
+
 from session_server.reducers.calls.redaction import unmasked_answers
 from session_server.reducers.forms.mcp_forms import content_of, questions_of
 from session_server.reducers.state.frozen_values import encoded_size, updated
@@ -54,7 +58,7 @@ from session_server.schemas.record import (
 def call_started(private: PrivateState, action: CallStarted, at: int) -> PrivateState:
     if action.call.id in private.calls:
         return private
-    return updated(private, calls={**private.calls, action.call.id: action.call})
+    return msgspec.structs.replace(private, calls={**private.calls, action.call.id: action.call})
 
 
 def call_sent(private: PrivateState, action: CallSent, at: int) -> PrivateState:
@@ -176,9 +180,10 @@ def call_abandoned(private: PrivateState, action: CallAbandoned, at: int) -> Pri
 
 def call_collected(private: PrivateState, action: CallCollected, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
-    if call is None or call.is_open:
+    if call is None or call.is_open or call.collected:
         return private
-    return updated(private, calls={**private.calls, call.id: updated(call, collected=True)})
+    collected = msgspec.structs.replace(call, collected=True)
+    return msgspec.structs.replace(private, calls={**private.calls, call.id: collected})
 
 
 def back_off(round_number: int) -> int:
@@ -280,28 +285,23 @@ def _from_the_start(call: Call, leg: int) -> Call:
 
 def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
     """What an ended call no longer needs is dropped, above all the server's state."""
-    ended = updated(call, phase=phase, request_state=None, asked=(), remembered=(), begun=())
-    return updated(ended, size=encoded_size(ended))
+    ended = msgspec.structs.replace(
+        call, phase=phase, request_state=None, asked=(), remembered=(), begun=()
+    )
+    return msgspec.structs.replace(ended, size=encoded_size(ended))
 
 
 def _with_call(private: PrivateState, call: Call) -> PrivateState:
     """Drops the calls that ended first if there are too many, never this one."""
+    if private.calls.get(call.id) is call:
+        return private
     calls = {**private.calls, call.id: call}
     if not call.is_open:
-        others = [c for c in calls.values() if type(c.phase) not in OPEN_PHASES and c is not call]
-        size = sum(map(_size, others)) + _size(call)
-        while others and (len(others) >= FINISHED_CALLS_KEPT or size > FINISHED_CALL_BYTES_KEPT):
-            first = min(others, key=_ended_at)
-            others.remove(first)
-            size -= _size(first)
+        ended = [c for c in calls.values() if type(c.phase) not in OPEN_PHASES]
+        size = sum([c.size or encoded_size(c) for c in ended])
+        while len(ended) > FINISHED_CALLS_KEPT or (size > FINISHED_CALL_BYTES_KEPT and ended[1:]):
+            first = min([c for c in ended if c is not call], key=attrgetter("phase.at"))
+            ended.remove(first)
+            size -= first.size or encoded_size(first)
             del calls[first.id]
-    return updated(private, calls=calls)
-
-
-def _size(call: Call) -> int:
-    return call.size or encoded_size(call)
-
-
-def _ended_at(call: Call) -> int:
-    assert isinstance(call.phase, Finished | Failed | Abandoned)
-    return call.phase.at
+    return msgspec.structs.replace(private, calls=calls)

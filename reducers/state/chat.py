@@ -316,6 +316,8 @@ def waits_for_people(needed: tuple[str, ...]) -> bool:
 
 def _with_needed(chat: ChatRecord, public: SessionState) -> ChatRecord:
     now = waiting(public, chat.active)
+    if not (now or chat.needed):
+        return chat
     kept = [name for name in chat.needed if name in now]
     needed = tuple(dict.fromkeys((*kept, *now)))
     was_needed = chat.was_needed or waits_for_people(needed)

@@ -44,17 +44,17 @@ def is_left(request: InputRequest) -> bool:
 
 def with_status(state: SessionState) -> SessionState:
     """Brings the activity bits up to date with the rest of the state."""
-    return _with_bits(state, state.summary.status & ~ACTIVITY_BITS | activity(state))
+    return _with_bits(state, state.summary.status & ~ACTIVITY_BITS | int(activity(state)))
 
 
 def with_error_status(state: SessionState) -> SessionState:
-    return _with_bits(state, state.summary.status & ~ACTIVITY_BITS | Status.ERROR)
+    return _with_bits(state, state.summary.status & ~ACTIVITY_BITS | int(Status.ERROR))
 
 
 def marked(state: SessionState, flag: Status, *, on: bool) -> SessionState:
     """Sets or clears one of people's own marks."""
     status = state.summary.status
-    return _with_bits(state, status | flag if on else status & ~int(flag))
+    return _with_bits(state, status | int(flag) if on else status & ~int(flag))
 
 
 def touched(state: SessionState, at: int) -> SessionState:
@@ -62,4 +62,4 @@ def touched(state: SessionState, at: int) -> SessionState:
 
 
 def _with_bits(state: SessionState, status: int) -> SessionState:
-    return updated(state, summary=updated(state.summary, status=int(status)))
+    return updated(state, summary=updated(state.summary, status=status))

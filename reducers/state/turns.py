@@ -5,6 +5,8 @@ Also of messages that wait: one that steers the turn, and a queue for the next o
 
 from typing import Any
 
+import msgspec
+
 from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.status import marked, touched, with_error_status, with_status
 from session_server.schemas.ahp.actions import (
@@ -182,7 +184,9 @@ def _ended(
         state=how,
         error=error,
     )
-    rest = updated(state, turns=(*state.turns, turn), active_turn=None, input_requests=None)
+    rest = msgspec.structs.replace(
+        state, turns=(*state.turns, turn), active_turn=None, input_requests=None
+    )
     return touched(with_status(rest), at)
 
 
