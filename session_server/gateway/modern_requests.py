@@ -57,12 +57,16 @@ async def respond_to_plain(
 ) -> Receive | None:
     """To one that passes all checks. Any other can be received from what is returned."""
     request = Request(scope)
-    if not _is_acceptable(request):
+    headers = request.headers.items()
+    # All that can be told from the head is: most clients send the body a moment later.
+    if not _is_acceptable(request) or find_duplicated_routing_header(headers) is not None:
         return response.receive
+    header_of = dict(headers)
     received: deque[Message] = deque()
     while not received or received[-1].get("more_body"):
         received.append(await response.receive())
-    accepted = _accepted(server, request, b"".join(one.get("body", b"") for one in received))
+    body = b"".join([one.get("body", b"") for one in received])
+    accepted = _accepted(server, request, header_of, body)
     if accepted is not None:
         await response.unless_disconnected(accepted.respond(server, response.send))
         return None
@@ -85,7 +89,9 @@ def _is_acceptable(request: Request) -> bool:
     )
 
 
-def _accepted(server: Server[Any], request: Request, body: bytes) -> "ModernRequest | None":
+def _accepted(
+    server: Server[Any], request: Request, headers: Mapping[str, str], body: bytes
+) -> "ModernRequest | None":
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -96,9 +102,7 @@ def _accepted(server: Server[Any], request: Request, body: bytes) -> "ModernRequ
                 return None
         case _:
             return None
-    if find_duplicated_routing_header(request.headers.items()) is not None:
-        return None
-    route = classify_inbound_request(message, headers=dict(request.headers))
+    route = classify_inbound_request(message, headers=headers)
     if not isinstance(route, InboundModernRoute):
         return None
     if message["method"] == "tools/call" and not _has_its_headers(server, request, message):

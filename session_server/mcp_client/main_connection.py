@@ -196,6 +196,9 @@ class MainConnection:
         problem = "it is disabled" if self._config.disabled else self._config.problem
         if problem is not None:
             raise UnreachableError(problem)
+        standing = self.standing
+        if standing is not None:
+            return standing
         tried = False
 
         def is_settled() -> bool:
