@@ -59,6 +59,15 @@ class Channel(Generic[R]):
 
     `outline` is what is left of it while it is not in memory; then there is no record.
     `outlined_at` is the seq of its stored snapshot, if that has an outline too.
+
+    What becomes of a change that comes in, by the first of these that is set:
+
+    `_closed`, `_doubted`  it fails for this reason: the session is gone, or nobody knows whether
+                           the last batch is stored. Both can end: `reopen`, or a verdict.
+    `_parked`              it waits in this list until the record is in memory, or has caught up
+                           with what others wrote; then it is judged (`_rejudge`).
+    `_in_flight`           it is judged, and waits in `_waiting` until this batch is stored.
+    none of them           it is judged, and is in flight at the end of the turn.
     """
 
     def __init__(self, uri: Uri, kind: Kind[R], host: ChannelHost) -> None:

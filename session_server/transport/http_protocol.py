@@ -27,7 +27,7 @@ from session_server.schemas.limits import (
     STALLED_SECONDS,
 )
 from session_server.transport.admission import Admission, Slot
-from session_server.transport.websocket_protocol import SinkProtocol
+from session_server.transport.websocket_protocol import UNREAD_SECONDS, SinkProtocol
 
 PIECE_BYTES = 512
 """Beyond `BODY_PIECES`, a chunked body may have one more piece for each of so many bytes."""
@@ -252,7 +252,10 @@ class HttpProtocol(HttpToolsProtocol):
             return
         self._bytes_at_period = self._body_bytes
         seconds = HEAD_SECONDS if self._awaited is Awaited.HEAD else BODY_PERIOD_SECONDS
-        self._deadline = self.loop.call_later(seconds, self._check)
+        self._deadline = self.loop.call_later(seconds, self._read_first)
+
+    def _read_first(self) -> None:
+        self._deadline = self.loop.call_later(UNREAD_SECONDS, self._check)
 
     def _check(self) -> None:
         self._deadline = None
@@ -276,6 +279,9 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(UNREAD_SECONDS, self._close_idle)
+
+    def _close_idle(self) -> None:
         if not self.transport.is_closing():
             self._close()
 

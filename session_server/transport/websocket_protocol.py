@@ -37,6 +37,11 @@ CLOSE_SECONDS = 5.0
 STOP_SECONDS = 2.0
 """The same when the whole server stops."""
 
+UNREAD_SECONDS = 0.01
+"""How long after a deadline something still counts that may have come before: if this process was
+stopped for a while, timers run before what has arrived meanwhile is read.
+"""
+
 READ_BYTES = 8_192
 """What is parsed in one go: thousands of the smallest frames. Then it is someone else's turn."""
 
@@ -410,12 +415,15 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             self._let_go(CLOSE_SECONDS)
 
     def keepalive_timeout(self) -> None:
+        self.pong_timer = self.loop.call_later(UNREAD_SECONDS, self._close_without_pong)
+
+    def _close_without_pong(self) -> None:
         if self.outbox is not None and self.read_paused and self._sink.is_busy:
             # Its answer may be there, but it is we who do not read.
             assert self.ping_timeout is not None
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
             return
-        super().keepalive_timeout()
+        super().keepalive_timeout()  # closes
         if self.outbox is not None:
             self.outbox.drop()
             self._let_go(CLOSE_SECONDS)

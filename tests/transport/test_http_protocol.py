@@ -479,6 +479,21 @@ async def test_a_body_that_comes_steadily_is_waited_for() -> None:
         assert status_of(await peer.rest()) == 408
 
 
+@pytest.mark.parametrize("deadline", ["timeout_keep_alive_handler", "_read_first"])
+async def test_a_request_that_came_before_a_deadline_is_read_although_the_process_had_stopped(
+    deadline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_protocol, "UNREAD_SECONDS", PATIENCE)
+    protocols: list[HttpProtocol] = []
+    async with listening(made=protocols) as connect:
+        peer = await connect()
+        for _ in range(2):
+            await until(lambda: protocols)
+            peer.write(GET + b"\r\n")
+            getattr(protocols[0], deadline)()
+            assert status_of(await peer.response()) == 200
+
+
 @pytest.mark.usefixtures("impatient")
 async def test_a_reader_that_stops_reading_is_cut_off() -> None:
     ended = asyncio.Event()

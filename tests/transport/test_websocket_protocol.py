@@ -25,7 +25,7 @@ from session_server.transport.websocket_protocol import (
     SinkProtocol,
     sink_protocol,
 )
-from tests.effort import tries
+from tests.effort import PATIENCE, tries
 
 REQUEST = (
     b"GET /ahp HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -361,6 +361,22 @@ async def test_nobody_is_read_from_while_what_it_asked_for_is_not_taken() -> Non
     await turns()
     assert link.sink.messages == [b"more"]
     assert link.transport.is_reading
+    link.end()
+
+
+async def test_a_pong_that_came_in_time_counts_although_the_process_had_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(websocket_protocol, "UNREAD_SECONDS", PATIENCE)
+    link = await Link().open()
+    link.protocol.ping_interval = link.protocol.ping_timeout = PATIENCE
+    link.protocol.send_keepalive_ping()
+    link.protocol.keepalive_timeout()
+    ping = link.protocol.pending_ping_payload
+    assert ping is not None
+    await link.feed([frame(0x8A, ping)])
+    assert not link.transport.is_closing()
+    assert link.protocol.pong_timer is None
     link.end()
 
 
