@@ -12,7 +12,7 @@ from typing import Any
 
 from session_server.log import Batch, NewEntry
 from session_server.log.sqlite import SqliteLog
-from tests.log.logs import BOUND, asked
+from tests.log.logs import BOUND, asked, end_of_wal, wal_of
 
 LARGE = b"x" * 1_000_000
 
@@ -32,7 +32,7 @@ async def main(path: Path) -> dict[str, Any]:
 
     await append("before", "a", 0)
     end_of_a = log.last_seq
-    limit_files(path.with_name(path.name + "-wal").stat().st_size + 100_000)
+    limit_files(end_of_wal(wal_of(path)) + 100_000)
     await append("fails", "a", end_of_a, LARGE)
     await append("too soon", "a", end_of_a)
     await append("elsewhere", "b", 0)

@@ -59,6 +59,15 @@ class Memory(Backend):
         return MemoryLog()
 
 
+def wal_of(database: Path) -> Path:
+    return database.with_name(f"{database.name}-wal")
+
+
+def end_of_wal(wal: Path) -> int:
+    """Where what was written to it ends; zeros may follow."""
+    return len(wal.read_bytes().rstrip(b"\0"))
+
+
 class Sqlite(Backend):
     survives = True
     sync = Sync.FULL
@@ -67,6 +76,10 @@ class Sqlite(Backend):
     @property
     def path(self) -> Path:
         return self.folder / "log.db"
+
+    @property
+    def wal(self) -> Path:
+        return wal_of(self.path)
 
     async def open(self) -> SqliteLog:
         return await SqliteLog.open(self.path, sync=self.sync, accept_data_loss=self.accepts_loss)

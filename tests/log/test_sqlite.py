@@ -1,7 +1,9 @@
 """What is SQLite's own: commits that are shared, the file and its form, and who may have it."""
 
 import asyncio
+import errno
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,12 +22,23 @@ from session_server.log.protocol import (
     InUseError,
     NotWritableError,
     OpenError,
+    Sync,
     TooNewError,
 )
 from session_server.log.sqlite import SqliteLog, database, schema, writer
 from session_server.log.sqlite.claim import SUFFIX
 from tests.log.load import until
-from tests.log.logs import Sqlite, asked, batch, change, everything, held, settled, stored
+from tests.log.logs import (
+    Sqlite,
+    asked,
+    batch,
+    change,
+    end_of_wal,
+    everything,
+    held,
+    settled,
+    stored,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 60
@@ -49,6 +62,42 @@ async def test_what_was_asked_during_a_commit_shares_the_next(backend: Sqlite) -
         await asyncio.gather(*outcomes)
         assert log.commits - before == 2  # that of the one who held it, and one for all the others
         assert len(await everything(log)) == 200
+
+
+async def test_the_wal_gets_its_usual_size_while_nobody_waits(
+    backend: Sqlite, tmp_path: Path
+) -> None:
+    """So that commits write over blocks, which is synced faster; a crash loses nothing by it."""
+    copied = Sqlite(tmp_path / "copied")
+    copied.folder.mkdir()
+    async with backend.opened() as log:
+        await stored(log, A, 0, b"1", b"2")
+        await until(lambda: backend.wal.stat().st_size >= database.WAL_BYTES)
+        await stored(log, B, 0, b"3")
+        for file in (backend.path, backend.wal):  # as a crash leaves them
+            shutil.copy(file, copied.folder)
+    assert end_of_wal(copied.wal) < database.WAL_BYTES / 10
+    async with copied.opened() as log:
+        assert [entry.data for entry in await everything(log)] == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("sync", Sync)
+def test_a_wal_that_need_not_or_cannot_grow_stays_as_it_is(
+    backend: Sqlite, monkeypatch: pytest.MonkeyPatch, sync: Sync
+) -> None:
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    opened = database.Database(backend.path, sync)
+    try:
+        size = backend.wal.stat().st_size
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            assert not opened.grow_wal()
+        assert not opened.grow_wal()
+        assert backend.wal.stat().st_size == size
+    finally:
+        opened.close()
 
 
 async def test_all_that_an_outcome_leads_to_shares_the_next_commit(backend: Sqlite) -> None:

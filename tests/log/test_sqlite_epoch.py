@@ -12,7 +12,7 @@ from session_server.log import Epoch, StoredSnapshot
 from session_server.log.protocol import EPOCH_STEP, DataLostError
 from session_server.log.sqlite import claim
 from session_server.log.sqlite.claim import SUFFIX
-from tests.log.logs import Sqlite, SqliteNormal, everything, stored
+from tests.log.logs import Sqlite, SqliteNormal, end_of_wal, everything, stored, wal_of
 from tests.log.test_sqlite_kill import killed_while_appending
 
 pytestmark = pytest.mark.proves("design.log.epoch")
@@ -118,8 +118,7 @@ async def test_a_log_that_lost_the_end_of_its_wal_is_another_log(tmp_path: Path)
     backend = Sqlite(tmp_path)
     epoch = await epoch_of(backend)
     durable, _ = killed_while_appending(backend.path, 200)
-    wal = backend.path.with_name(backend.path.name + "-wal")
-    os.truncate(wal, wal.stat().st_size // 3)
+    os.truncate(backend.wal, end_of_wal(backend.wal) // 3)
     backend.accepts_loss = True
     async with backend.opened() as log:
         assert (await everything(log))[-1].seq < max(durable.values()) < log.epoch.first
@@ -135,7 +134,7 @@ def empty_database(path: Path) -> None:
 
 
 def lose_wal(path: Path) -> None:
-    path.with_name(path.name + "-wal").unlink()
+    wal_of(path).unlink()
 
 
 @pytest.mark.parametrize("lose", [lose_database, empty_database, lose_wal])

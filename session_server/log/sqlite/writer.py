@@ -100,18 +100,20 @@ class Writer:
             if not self._report(requests, results):
                 break
             self._database.note_progress()
-            while not self._asked and self._handed_over.empty() and self._shrunk():
+            while not self._asked and self._handed_over.empty() and self._has_tidied():
                 pass
         self._database.close()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._note_stopped)
 
-    def _shrunk(self) -> bool:
-        """While nobody waits, the file gives back what it no longer needs; whether to go on."""
+    def _has_tidied(self) -> bool:
+        """A piece of what is done while nobody waits: the WAL gets its usual size, and the file
+        gives back what it no longer needs. Whether there is more to do.
+        """
         if self._store is None:
             return False
         try:
-            return self._store.shrink()
+            return self._database.grow_wal() or self._store.shrink()
         except sqlite3.Error as error:
             logger.warning("the log's file could not be made smaller: %s", named(error))
             self._store.has_freed = False
