@@ -115,7 +115,11 @@ Effect: TypeAlias = (
 
 
 def is_draft(batch: Sequence[object]) -> bool:
-    """Whether it only changes an answer, as most of all batches do."""
+    """Whether it only changes an answer, as most of all batches do.
+
+    The first draft of a request is one too: no work follows from it. Those whom the host tells of
+    changes (`Host.committed`) treat it like any other change: people have begun to answer.
+    """
     return len(batch) == 1 and type(batch[0]) is InputAnswerChanged
 
 

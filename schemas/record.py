@@ -331,7 +331,7 @@ class TurnRecord(Wire, frozen=True, kw_only=True):
 
     Without `started_at` it is of a time when that was not kept. `notes` are the places of parts
     that report answers, which these versions show in the request itself. `inputs` are those of tool
-    calls that were confirmed again without one: 0.3.0 drops such an input, later versions keep it.
+    calls that were confirmed again without one: AHP 0.3.0 drops such an input, 0.9 and 1.x keep it.
     """
 
     started_at: Millis | None = None

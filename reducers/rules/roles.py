@@ -24,7 +24,7 @@ OF_AGENTS = (
 )
 
 OF_CHATS = (ClientJoined, ClientLeft, MessageDrafted)
-"""Actions of later versions that 0.3.0 does not have."""
+"""Actions of AHP 0.9 and 1.x that 0.3.0 does not have."""
 
 MAY: dict[Role, frozenset[type]] = {
     Role.OWNER: frozenset({*get_args(actions.ClientAction), *OF_CHATS}),

@@ -223,7 +223,7 @@ def outcome_noted(record: SessionRecord, action: OutcomeRecorded) -> ChatRecord 
 
 
 def _is_note_of(part: SystemNotificationPart, outcome: Outcome) -> bool:
-    """Whether it lists answers, which later versions show in the request itself."""
+    """Whether it lists answers, which AHP 0.9 and 1.x show in the request itself."""
     if outcome.response is not ResponseKind.ACCEPT or not outcome.answers:
         return False
     return part.content == outcome_note(outcome)
@@ -270,7 +270,7 @@ def _active_client_changed(
     clients = chat.clients
     if old is not None and (new is None or new.client_id != old.client_id):
         clients = without_client(clients, old.client_id)
-    # An entry that shows it already is kept: a client of a later version may have put more into it.
+    # An entry that shows it already is kept: a client of AHP 1.x may have put more into it.
     if new is not None and all(active_client(entry) != new for entry in clients):
         clients = with_client(clients, client_entry(new))
     return updated(chat, clients=clients)

@@ -1,4 +1,4 @@
-"""Active clients, as AHP 0.3.0 shows the one and as later versions list them all."""
+"""Active clients, as AHP 0.3.0 shows the one and as AHP 0.9 and 1.x list them all."""
 
 from session_server.schemas.ahp.customizations import ClientPlugin
 from session_server.schemas.ahp.session import ActiveClient
@@ -10,7 +10,7 @@ SCOPES = ("session", "workspace", "global")
 
 
 def client_entry(client: ActiveClient) -> ClientEntry:
-    """A client as later versions show it."""
+    """A client as AHP 0.9 and 1.x show it."""
     plugins = client.customizations
     entries = None if plugins is None else tuple(_plugin_entry(plugin) for plugin in plugins)
     return reshaped(ClientEntry, client, customizations=entries)

@@ -66,8 +66,10 @@ class Channel(Generic[R]):
                            the last batch is stored. Both can end: `reopen`, or a verdict.
     `_parked`              it waits in this list until the record is in memory, or has caught up
                            with what others wrote; then it is judged (`_rejudge`).
-    `_in_flight`           it is judged, and waits in `_waiting` until this batch is stored.
-    none of them           it is judged, and is in flight at the end of the turn.
+    `_in_flight`           it is judged, and waits in `_waiting` until this batch is stored and
+                           its listeners have been told (the list is empty meanwhile).
+    none of them           it is judged, and is in flight at the end of the turn; one that adds
+                           nothing to the log is reported at once.
     """
 
     def __init__(self, uri: Uri, kind: Kind[R], host: ChannelHost) -> None:
@@ -103,7 +105,7 @@ class Channel(Generic[R]):
         if self._parked is not None:
             self._parked.append(change)
             if self.outline is not None:
-                self._host.load(self)
+                self._host.loaded.load(self)
             return
         now = self._host.now()
         if now >= self.due_at:
@@ -112,7 +114,7 @@ class Channel(Generic[R]):
         if change.entries or self._in_flight is not None or self._waiting:
             self._waiting.append(change)
             if self._in_flight is None and len(self._waiting) == 1:
-                self._writer.launch_soon(self._launch)
+                self._writer.append_soon(self)
         else:
             self._report(change)
 
@@ -129,12 +131,12 @@ class Channel(Generic[R]):
         growth = 0
         for action in planned:
             after = self.kind.reduce(after, action, now)
-            kind = type(action)
-            origin = change.origin if kind is change.origin_type else None
+            action_type = type(action)
+            origin = change.origin if action_type is change.origin_type else None
             logged = Logged(action=action, stamp=stamp, origin=origin)
             data = encode(logged)
             # Decisions stay in the log for longer than what people typed on the way to them.
-            lasts_until = now + DECISION_LIFETIME_MS if kind in DECISIONS else 0
+            lasts_until = now + DECISION_LIFETIME_MS if action_type in DECISIONS else 0
             all_logged.append(logged)
             entries.append(NewEntry(self._host.new_id(), data, lasts_until))
             growth += len(data)
@@ -189,25 +191,26 @@ class Channel(Generic[R]):
 
     # Becoming durable
 
-    def _launch(self) -> None:
+    def next_batch(self) -> Batch | None:
+        """For the log, unless a batch is in flight. A change that adds nothing is reported."""
         if self._in_flight is not None:
-            return
+            return None
         while self._waiting:
             if len(self._waiting) == 1:
                 in_flight, self._waiting = self._waiting, []
                 entries = tuple(in_flight[0].entries)
             else:
-                in_flight, entries = self._next_batch()
+                in_flight, entries = self._take_waiting()
             if entries:
                 self._in_flight = in_flight
                 self._expected = self.last_seq
-                self._writer.append(Batch(self.uri, self.last_seq, entries), self._settled)
-                return
+                return Batch(self.uri, self.last_seq, entries)
             for change in in_flight:
                 self._report(change)
+        return None
 
-    def _next_batch(self) -> tuple[list[Change], tuple[NewEntry, ...]]:
-        """The next batch: whole changes, up to a number of entries."""
+    def _take_waiting(self) -> tuple[list[Change], tuple[NewEntry, ...]]:
+        """Whole changes, up to a number of entries."""
         waiting = self._waiting
         taken: list[Change] = []
         entries: list[NewEntry] = []
@@ -219,7 +222,7 @@ class Channel(Generic[R]):
         del waiting[: len(taken)]
         return taken, tuple(entries)
 
-    def _settled(self, verdict: Verdict) -> None:
+    def settled(self, verdict: Verdict) -> None:
         in_flight = self._in_flight
         assert in_flight is not None
         if isinstance(verdict, Durable):
@@ -257,10 +260,10 @@ class Channel(Generic[R]):
             if change.refusal is None:
                 self._conclude(change)
         if self.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
-            self._notify(self._host.take_snapshot, self)
+            self._notify(self._host.upkeep.take_snapshot, self)
         self._in_flight = None
         if self._waiting:  # together with what those send who were just delivered to
-            self._writer.launch_soon(self._launch)
+            self._writer.append_soon(self)
 
     def _conclude(self, change: Change) -> None:
         """A listener that fails keeps neither the channel nor anyone else from going on."""

@@ -1,6 +1,5 @@
 """What a channel needs from outside: the log and its verdicts, time, names. `Host` has it all."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from session_server.host.changes import Change
@@ -26,23 +25,46 @@ class InDoubt(NamedTuple):
 
 
 Verdict: TypeAlias = Durable | Refused | NotStored | InDoubt
-Settled: TypeAlias = Callable[[Verdict], None]
+
+
+class Appender(Protocol):
+    """What has something to append: a channel, or a recording that is read in."""
+
+    def next_batch(self) -> Batch | None:
+        """What to append now, if there is still anything; `settled` follows."""
+        ...
+
+    def settled(self, verdict: Verdict) -> None:
+        """What became of the batch. Verdicts come in the order of all appenders."""
+        ...
 
 
 class Writer(Protocol):
     """The way into the log."""
 
-    def launch_soon(self, launch: Callable[[], None]) -> None:
-        """Calls back at the end of this turn of the event loop."""
-        ...
-
-    def append(self, batch: Batch, settled: Settled) -> None:
-        """Hands the batch to the log; the verdict comes in the order of all channels."""
+    def append_soon(self, appender: Appender) -> None:
+        """Asks it for its next batch at the end of this turn of the event loop."""
         ...
 
     def catch_up(self, channel: "Channel[Any]") -> None:
-        """Reads what others wrote, then calls `channel.apply_missed`."""
+        """Reads what others wrote to it; `channel.apply_missed` follows, or with several nodes,
+        where they are applied in the order of the log, `channel.resume`.
+        """
         ...
+
+
+class Loading(Protocol):
+    """Brings sessions back into memory."""
+
+    def load(self, channel: "Channel[Any]") -> None:
+        """`channel.loaded` or `channel.not_loaded` follows."""
+        ...
+
+
+class Snapshots(Protocol):
+    """Stores the states of channels."""
+
+    def take_snapshot(self, channel: "Channel[Any]") -> None: ...
 
 
 class ChannelHost(Protocol):
@@ -60,6 +82,12 @@ class ChannelHost(Protocol):
     @property
     def writer(self) -> Writer: ...
 
+    @property
+    def loaded(self) -> Loading: ...
+
+    @property
+    def upkeep(self) -> Snapshots: ...
+
     def now(self) -> int: ...
 
     def new_id(self) -> str: ...
@@ -74,12 +102,4 @@ class ChannelHost(Protocol):
 
     def overdue(self, channel: "Channel[Any]") -> None:
         """The time has come for something in it, and what is due is to be submitted first."""
-        ...
-
-    def take_snapshot(self, channel: "Channel[Any]") -> None:
-        """Much was written since the last one."""
-        ...
-
-    def load(self, channel: "Channel[Any]") -> None:
-        """Something waits for it to be in memory again: `loaded` or `not_loaded` follows."""
         ...

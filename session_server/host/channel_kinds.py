@@ -40,7 +40,7 @@ class Kind(NamedTuple, Generic[R]):
     makes_room: Callable[[Any, Any], bool] | None = None
     """Whether a channel at its size limit accepts these actions; without it there is no limit."""
     ahp1: Projection | None = None
-    """How clients of later versions see it, if they may."""
+    """How clients of AHP 0.9 and 1.x see it, if they may."""
     outline: Callable[[R, int], Outline | None] = lambda *_: None
     """What is kept while it is not in memory, given its size; nothing if it has to stay there."""
 

@@ -139,7 +139,7 @@ class Follower:
         for entry in entries:
             if self.failure is None and entry.seq > self.position:
                 try:
-                    if not self._host.writer.recognized(entry):
+                    if not self._host.writer.settle_own(entry):
                         self._host.apply(entry)
                 except Exception:
                     logger.exception("%s (%s, %d)", NOT_APPLIED, entry.channel, entry.seq)

@@ -278,7 +278,8 @@ class Host:
         return f"{self._run}-{next(self._numbers)}"
 
     def reached(self, seq: int) -> None:
-        self.position = max(self.position, seq)
+        if seq > self.position:
+            self.position = seq
 
     def committed(self, channel: Channel[Any], change: Change) -> None:
         before, actions = change.before, change.actions
@@ -327,12 +328,6 @@ class Host:
     def overdue(self, channel: Channel[Any]) -> None:
         for hook in self.on_overdue:
             hook(channel)
-
-    def take_snapshot(self, channel: Channel[Any]) -> None:
-        self.upkeep.take_snapshot(channel)
-
-    def load(self, channel: Channel[Any]) -> None:
-        self.loaded.load(channel)
 
     def set_aside(self, channel: Channel[SessionRecord], reason: str) -> None:
         """It was found to be damaged when it was needed."""

@@ -33,7 +33,7 @@ class ListWatchers:
         self._root = root
         self._guests: dict[Uri, dict[Outbox, Variant | None]] = {}
         self._announced: dict[Uri, dict[Variant, SessionSummary]] = {}
-        """The summary that was last announced of each session, by variant of later versions."""
+        """The summary that was last announced of each session, by variant of AHP 0.9 and 1.x."""
 
     def join(self, guest: Principal, outbox: Outbox, variant: Variant | None = None) -> None:
         for uri in guest.sessions or ():

@@ -17,7 +17,7 @@ import msgspec
 
 from session_server.backoff import Backoff
 from session_server.host.channel import Channel, UnreadableError
-from session_server.host.channel_host import InDoubt, NotStored, Settled, Verdict
+from session_server.host.channel_host import Appender, InDoubt, NotStored, Verdict
 from session_server.host.folding import READ_AT_ONCE
 from session_server.host.metrics import Histogram
 from session_server.host.storage import NOT_THE_DISK, UNKNOWN, Storage
@@ -51,7 +51,7 @@ class Pending(msgspec.Struct, eq=False):
     """A batch without a verdict; `seen` are those of its entries that the log was read up to."""
 
     batch: Batch
-    settled: Settled
+    appender: Appender
     begun: float
     seen: tuple[Seq, ...] = ()
     is_doubted: bool = False
@@ -75,11 +75,8 @@ class LogWriter:
         self._append_seconds = append_seconds
         self._patience = patience
         self._clock = clock
-        self._launching: list[Callable[[], None]] = []
-        self._group: list[Batch] | None = None
-        """What is handed to the log at the end of this turn, while it is being gathered."""
-        self._begun = 0.0
-        """When the latest group was."""
+        self._appenders: list[Appender] = []
+        """They are asked for their batches at the end of this turn."""
         self._pending: dict[Batch, Pending] = {}
         self._held: list[tuple[Pending, Durable | Refused | NotStored]] = []
         self._timer: Handle | None = None
@@ -90,43 +87,37 @@ class LogWriter:
 
     # Appending
 
-    def launch_soon(self, launch: Callable[[], None]) -> None:
+    def append_soon(self, appender: Appender) -> None:
         """At the end of this turn of the event loop, so that what comes together is one commit."""
-        if not self._launching:
-            asyncio.get_running_loop().call_soon(self._launch)
-        self._launching.append(launch)
+        if not self._appenders:
+            asyncio.get_running_loop().call_soon(self._append_group)
+        self._appenders.append(appender)
 
-    def _launch(self) -> None:
-        launching, self._launching = self._launching, []
-        group = self._group = []
-        self._begun = self._clock.monotonic()
-        for launch in launching:
+    def _append_group(self) -> None:
+        appenders, self._appenders = self._appenders, []
+        begun, group = self._clock.monotonic(), list[Batch]()
+        for appender in appenders:
             try:
-                launch()
+                batch = appender.next_batch()
             except Exception:
                 logger.exception("changes could not be handed to the log")
-        self._group = None
+                continue
+            if batch is None:
+                continue
+            if self._is_stuck:
+                refused = Refused(RefusedBecause.BROKEN, self._reason)
+                asyncio.get_running_loop().call_soon(appender.settled, refused)
+                continue
+            pending = self._pending[batch] = Pending(batch, appender, begun)
+            if self.follower is not None:
+                self._own.update((entry.id, pending) for entry in batch.entries)
+            group.append(batch)
         if group:
             if self._timer is None:
                 self._timer = self._clock.call_later(self._patience, self._check_patience)
-            self._log.append(group, partial(self._arrived, self._begun))
+            self._log.append(group, partial(self._appended, begun))
 
-    def append(self, batch: Batch, settled: Settled) -> None:
-        """From what is launched; called at another time, it is launched at the end of this turn."""
-        group = self._group
-        if group is None:
-            self.launch_soon(partial(self.append, batch, settled))
-            return
-        if self._is_stuck:
-            refused = Refused(RefusedBecause.BROKEN, self._reason)
-            asyncio.get_running_loop().call_soon(settled, refused)
-            return
-        pending = self._pending[batch] = Pending(batch, settled, self._begun)
-        if self.follower is not None:
-            self._own.update((entry.id, pending) for entry in batch.entries)
-        group.append(batch)
-
-    def _arrived(self, begun: float, results: Sequence[tuple[Batch, AppendResult]]) -> None:
+    def _appended(self, begun: float, results: Sequence[tuple[Batch, AppendResult]]) -> None:
         storage = self._storage
         self._append_seconds.observe(self._clock.monotonic() - begun, len(results))
         for batch, outcome in results:
@@ -137,7 +128,7 @@ class LogWriter:
                 continue  # the follower has read it, and so it is settled
             if isinstance(outcome, Durable):
                 if self.follower is not None:
-                    self._place(self.follower, pending, outcome)
+                    self._settle_if_next(self.follower, pending, outcome)
                     continue
             elif isinstance(outcome, Unknown):
                 storage.in_doubt += 1
@@ -153,16 +144,16 @@ class LogWriter:
             if self._is_stuck:
                 self._refuse_held()
 
-    def _place(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
+    def _settle_if_next(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
         """Settles a batch that directly follows what this node has applied. Any other one is
-        settled when the follower reads its entries: `recognized`.
+        settled when the follower reads its entries: `settle_own`.
         """
         if outcome.seqs[0] == follower.position + 1:
             self._settle(pending, outcome)
             follower.advance(outcome.seqs[-1])
 
-    def recognized(self, entry: Entry) -> bool:
-        """Whether an entry of the log is this node's; with its last one a batch is settled."""
+    def settle_own(self, entry: Entry) -> bool:
+        """Whether the entry is this node's; with the last of its entries a batch is settled."""
         pending = self._own.get(entry.id)
         if pending is None:
             return False
@@ -187,14 +178,14 @@ class LogWriter:
     def _report(self, pending: Pending, verdict: Verdict) -> None:
         """A listener that fails keeps no other batch from its verdict."""
         try:
-            pending.settled(verdict)
+            pending.appender.settled(verdict)
         except Exception:
             logger.exception("a listener for a batch of %s failed", pending.batch.channel)
 
     async def _find_out(self, pending: Pending) -> None:
         """Looks for the entries of a batch: all of it is stored, or none of it."""
         ids = tuple(entry.id for entry in pending.batch.entries)
-        found = await self._insist(lambda: self._log.find(ids))
+        found = await self._retry_until_answered(lambda: self._log.find(ids))
         is_stored = all(entry_id in found for entry_id in ids)
         if is_stored and self.follower is not None:
             pass  # it is settled when its turn comes, or was by now
@@ -255,7 +246,7 @@ class LogWriter:
                 await self._see_others(self.follower, channel)
                 return
             channels = (channel.uri,)
-            entries = await self._insist(
+            entries = await self._retry_until_answered(
                 lambda: self._log.read(
                     after=channel.last_seq, limit=READ_AT_ONCE, channels=channels
                 )
@@ -270,7 +261,7 @@ class LogWriter:
 
     async def _see_others(self, follower: "Follower", channel: Channel[Any]) -> None:
         """Waits until what others wrote to it has been applied."""
-        entries = await self._insist(
+        entries = await self._retry_until_answered(
             lambda: self._log.read(
                 after=channel.last_seq, limit=READ_AT_ONCE, channels=(channel.uri,)
             )
@@ -279,7 +270,7 @@ class LogWriter:
             await follower.reached(entries[-1].seq)
         channel.resume()
 
-    async def _insist(self, question: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_until_answered(self, question: Callable[[], Awaitable[T]]) -> T:
         """Asks the log until it answers: a channel that does not know cannot go on.
 
         The operator knows of the failure: the write that led to the question has failed.

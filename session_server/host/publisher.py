@@ -33,7 +33,7 @@ NO_SNAPSHOT = (None, b"null")
 
 
 class Publisher(Generic[R]):
-    """`views` exist from when the first client of a later version has come for the channel."""
+    """`views` exist from when the first client of AHP 0.9 or 1.x has come for the channel."""
 
     def __init__(self, uri: Uri, kind: Kind[R], envelopes: EnvelopeMemory, counts: Counts) -> None:
         self.subscribers: dict[Outbox, None] = {}
@@ -81,7 +81,7 @@ class Publisher(Generic[R]):
             deliver(unsent, self.subscribers)
 
     def project(self, changes: Sequence[Change], seqs: Sequence[Seq], size: int) -> None:
-        """Publishes the same to clients of later versions, at once; `size` is that of the entries.
+        """Publishes the same to clients of AHP 0.9 and 1.x, at once; `size` is that of the entries.
 
         If that fails, only these clients are disconnected.
         """
@@ -97,7 +97,7 @@ class Publisher(Generic[R]):
             if views.are_useless:
                 self.drop_views()
         except Exception:
-            logger.exception("the projection of %s to later versions failed", self._uri)
+            logger.exception("the projection of %s for AHP 0.9 and 1.x failed", self._uri)
             self.drop_views()
             for outbox in views.watchers:
                 outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)

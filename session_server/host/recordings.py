@@ -316,7 +316,7 @@ async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
                 stack.enter_context(host.loaded.pinned(playback.session))
                 channel = await _open(host, playback.session, [logged])
             else:
-                await _append(host, channel, [logged], channel.apply_missed)
+                await Appending(host, channel, [logged], channel.apply_missed).done.future
     return _whole(playback)
 
 
@@ -341,36 +341,43 @@ async def _open(host: Host, uri: Uri, history: Sequence[Logged]) -> Channel[Sess
         partial(host.lifecycle.discard, channel),
         partial(host.lifecycle.doubt, channel),
     )
-    await _append(host, channel, history, opened, discard, doubt)
+    await Appending(host, channel, history, opened, discard, doubt).done.future
     return channel
 
 
-def _append(
-    host: Host,
-    channel: Channel[SessionRecord],
-    history: Sequence[Logged],
-    stored: Callable[[Sequence[Entry]], None],
-    lost: Callable[[], None] = lambda: None,
-    doubted: Callable[[], None] = lambda: None,
-) -> asyncio.Future[None]:
-    """Makes entries durable under the stamps that they have.
+class Appending:
+    """Makes entries durable under the stamps that they have (an `Appender`).
 
-    What follows is done when the log has settled it, whether or not anyone still waits.
+    What follows is done when the log has settled it, whether or not anyone still waits for `done`.
     """
-    new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in history)
-    done = Completion()
 
-    def settled(verdict: Verdict) -> None:
+    def __init__(
+        self,
+        host: Host,
+        channel: Channel[SessionRecord],
+        history: Sequence[Logged],
+        stored: Callable[[Sequence[Entry]], None],
+        lost: Callable[[], None] = lambda: None,
+        doubted: Callable[[], None] = lambda: None,
+    ) -> None:
+        new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in history)
+        self.done = Completion()
+        self._batch = Batch(channel.uri, channel.last_seq, new)
+        self._stored, self._lost, self._doubted = stored, lost, doubted
+        host.writer.append_soon(self)
+
+    def next_batch(self) -> Batch:
+        return self._batch
+
+    def settled(self, verdict: Verdict) -> None:
         if isinstance(verdict, Durable):
-            places = zip(verdict.seqs, new, strict=True)
-            stored([Entry(seq, channel.uri, entry.id, entry.data) for seq, entry in places])
-            done.succeed()
+            uri = self._batch.channel
+            places = zip(verdict.seqs, self._batch.entries, strict=True)
+            self._stored([Entry(seq, uri, entry.id, entry.data) for seq, entry in places])
+            self.done.succeed()
         elif isinstance(verdict, InDoubt):
-            doubted()
-            done.doubt(verdict.reason)
+            self._doubted()
+            self.done.doubt(verdict.reason)
         else:
-            lost()
-            done.fail(verdict.reason)
-
-    host.writer.append(Batch(channel.uri, channel.last_seq, new), settled)
-    return done.future
+            self._lost()
+            self.done.fail(verdict.reason)

@@ -46,7 +46,8 @@ class Progress:
     def __init__(self, last_seq: Seq) -> None:
         self.last_seq = last_seq
         self.is_over = False
-        self._moved = asyncio.Event()
+        self._moved: asyncio.Event | None = None
+        """Made by the first who waits: most hosts have no followers."""
 
     def reach(self, seq: Seq) -> None:
         if seq > self.last_seq:
@@ -60,12 +61,14 @@ class Progress:
     async def beyond(self, seq: Seq) -> bool:
         """Waits for a higher seq; `False` when the log was closed."""
         while self.last_seq <= seq and not self.is_over:
+            self._moved = self._moved or asyncio.Event()
             await self._moved.wait()
         return not self.is_over
 
     def _wake(self) -> None:
-        self._moved.set()
-        self._moved = asyncio.Event()
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
 
 
 async def follow(log: Log, progress: Progress, after: Seq) -> AsyncIterator[Sequence[Entry]]:

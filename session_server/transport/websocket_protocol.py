@@ -75,7 +75,9 @@ NOBODY_WAITS = asyncio.Event()
 
 
 class Sink(Protocol):
-    """`is_busy` while it cannot take the next frame; it sends something when it can again."""
+    """`is_busy` while it cannot take the next frame. When it can again it must send something: that
+    is what resumes reading (`FrameOutbox.flush`).
+    """
 
     @property
     def is_busy(self) -> bool: ...

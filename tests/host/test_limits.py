@@ -214,10 +214,10 @@ async def test_http_requests_and_their_answers_are_charged() -> None:
 def test_refusals_are_forgotten_after_a_while() -> None:
     clock = Hands()
     pace = Pace(an_allowance(clock))
-    assert not any(pace.is_abused(1, 0) for _ in range(REFUSALS_BEFORE_CLOSE))
+    assert not any(pace.count_refusal(1, 0) for _ in range(REFUSALS_BEFORE_CLOSE))
     clock.now += REFUSALS_WINDOW_SECONDS + 0.1
-    assert not pace.is_abused(1, 0)
-    assert pace.is_abused(1, REFUSALS_BEFORE_CLOSE * BYTES_PER_CREDIT)
+    assert not pace.count_refusal(1, 0)
+    assert pace.count_refusal(1, REFUSALS_BEFORE_CLOSE * BYTES_PER_CREDIT)
 
 
 @pytest.mark.proves("design.limits.principal")

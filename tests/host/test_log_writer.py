@@ -44,6 +44,17 @@ class HeldLog(OneByOneLog):
         self.held.pop(channel)[1](outcome)
 
 
+class OneBatch:
+    """An appender; `then` is called with what became of its batch."""
+
+    def __init__(self, batch: Batch, then: Callable[[Verdict], None]) -> None:
+        self._batch = batch
+        self.settled = then
+
+    def next_batch(self) -> Batch:
+        return self._batch
+
+
 class Fixture:
     """A writer, and what each channel was told."""
 
@@ -69,7 +80,7 @@ class Fixture:
             then(verdict)
 
         entry = NewEntry(f"entry-{self._numbers}", b"{}")
-        self.writer.append(Batch(channel, 0, (entry,)), settled)
+        self.writer.append_soon(OneBatch(Batch(channel, 0, (entry,)), settled))
 
 
 @asynccontextmanager
@@ -137,10 +148,14 @@ async def test_a_listener_that_fails_keeps_no_other_from_learning_of_a_doubt() -
         assert given.verdicts == [(A, InDoubt), (B, InDoubt)]
 
 
-async def test_what_cannot_be_launched_keeps_nothing_else_from_it() -> None:
+async def test_an_appender_that_fails_keeps_no_other_from_the_log() -> None:
+    class Failing(OneBatch):
+        def next_batch(self) -> Batch:
+            raise RuntimeError("a defect")
+
     async with writing() as given:
-        given.writer.launch_soon(lambda: fails(FULL))
-        given.writer.launch_soon(lambda: given.submit(B))
+        given.writer.append_soon(Failing(Batch(A, 0, ()), fails))
+        given.submit(B)
         await turns()
         assert list(given.log.held) == [B]
 

@@ -116,30 +116,30 @@ class Dispatcher:
     def dispatch(self, frame: Any, size: int) -> None:
         """`size` is what it holds in memory until it is settled."""
         peer = self.peer
-        kind = ClientChange
+        change_type = ClientChange
         if peer.ahp1 is not None:
             if self.is_foreign_setting(frame):
                 self.echo(frame)
                 return
-            kind = Ahp1ClientChange
+            change_type = Ahp1ClientChange
         if self.unsettled >= ACTIONS_UNSETTLED or not self.unsettled_bytes.acquire(size):
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = kind(self, frame, size)
+        change = change_type(self, frame, size)
         try:
-            peer.host.submit(peer.session_uri(frame.params.channel), sent)
+            peer.host.submit(peer.session_uri(frame.params.channel), change)
         except CommandError as error:
             # The protocol asks for silence, unless somebody waits for an answer.
-            sent.release()
+            change.release()
             self._answer(frame.id, rpc_error(error))
         except Exception:
-            sent.release()
+            change.release()
             raise
 
     def is_foreign_setting(self, frame: Any) -> bool:
-        """Whether a client of a later version changes settings that this host does not have."""
-        if self.peer.ahp1 is None or not self.peer.is_known:
+        """Whether a client of AHP 0.9 or 1.x changes settings that this host does not have."""
+        if not self.peer.is_known:
             return False
         if not isinstance(frame, methods.DispatchAction):
             return False

@@ -45,7 +45,7 @@ class Replies:
     def __init__(self, host: Host, allowance: Allowance, outbox: Outbox) -> None:
         self.unanswered = 0
         self.number: Callable[[Seq], Seq] = _same
-        """How positions are written: later versions count envelopes and not entries."""
+        """How positions are written: AHP 0.9 and 1.x count envelopes and not entries."""
         self._allowance = allowance
         self._host = host
         self._outbox = outbox

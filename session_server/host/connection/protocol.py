@@ -104,7 +104,7 @@ class Connection:
         except DecodingError as error:
             self._refuse_frame(text, error)
             frame = None
-        if ahp1 is not None and self._is_free(frame):
+        if ahp1 is not None and self._take_free_setting(frame):
             self.dispatcher.echo(frame)
         elif not self._pace.charge(1, size):
             self._refuse_over_rate(frame, size)
@@ -117,8 +117,10 @@ class Connection:
         elif frame is not None:
             self._handle(frame, size)
 
-    def _is_free(self, frame: Any) -> bool:
-        """Some clients begin with a burst of settings of their own, which change nothing here."""
+    def _take_free_setting(self, frame: Any) -> bool:
+        """Whether it costs nothing: some clients begin with a burst of settings of their own, which
+        change nothing here.
+        """
         if self._free_settings and self.dispatcher.is_foreign_setting(frame):
             self._free_settings -= 1
             return True
@@ -136,7 +138,7 @@ class Connection:
         """
         if self._pace.charge(messages, size):
             return True
-        self._is_flooding(messages, size)
+        self._close_if_flooding(messages, size)
         return False
 
     def _route(self, frame: Any, size: int) -> None:
@@ -247,9 +249,9 @@ class Connection:
             table = COMMANDS if self.peer.ahp1 is None else AHP1_COMMANDS
             table[type(frame)](self.peer, frame)
 
-    def _is_flooding(self, messages: int, size: int) -> bool:
-        """Counts a refusal; whether there were too many, so that the connection is closed."""
-        if not self._pace.is_abused(messages, size):
+    def _close_if_flooding(self, messages: int, size: int) -> bool:
+        """Counts a refusal; whether there were too many, so that the connection was closed."""
+        if not self._pace.count_refusal(messages, size):
             return False
         pause = self._allowance.flooded()
         if pause:
@@ -263,7 +265,7 @@ class Connection:
 
     def _refuse_over_rate(self, frame: Any, size: int) -> None:
         """With an error message, a limited number of times. `unsubscribe` is never refused."""
-        if self._is_flooding(1, size):
+        if self._close_if_flooding(1, size):
             return
         if isinstance(frame, frames.Unsubscribe):
             self._handle(frame, size)

@@ -184,9 +184,9 @@ class Pace:
         cost = messages + size // BYTES_PER_CREDIT
         allowance = self._allowance
         allowance.credit -= cost
-        return allowance.credit >= 0 or self.may_go_on(cost)
+        return allowance.credit >= 0 or self._spend_reserve(cost)
 
-    def may_go_on(self, cost: int) -> bool:
+    def _spend_reserve(self, cost: int) -> bool:
         """After the shared credit fell below zero: whether time or the reserve make up for it."""
         allowance = self._allowance
         now = allowance.clock()
@@ -202,8 +202,8 @@ class Pace:
         self._own -= cost
         return True
 
-    def is_abused(self, messages: int, size: int) -> bool:
-        """Counts a refusal: whether the sender goes on although it is refused again and again.
+    def count_refusal(self, messages: int, size: int) -> bool:
+        """Whether the sender has gone on too often although it was refused again and again.
 
         All connections of a principal together may have so many; each has its part of them.
         """
