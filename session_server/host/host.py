@@ -278,8 +278,7 @@ class Host:
         return f"{self._run}-{next(self._numbers)}"
 
     def reached(self, seq: int) -> None:
-        if seq > self.position:
-            self.position = seq
+        self.position = max(self.position, seq)
 
     def committed(self, channel: Channel[Any], change: Change) -> None:
         before, actions = change.before, change.actions
