@@ -1,5 +1,6 @@
 """Calls as others use them: start one, wait for its result, abandon it, and its public view."""
 
+import asyncio
 import contextlib
 import hashlib
 from collections.abc import Callable, Mapping
@@ -8,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from session_server.calls.driver import CallDriver, logger
+from session_server.calls.driver import GRACE_SECONDS, CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
-from session_server.host.timers import Tasks
+from session_server.host.timers import Clock, Tasks
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.configured_servers import Servers
 from session_server.mcp_client.revisions import Revisions
@@ -41,7 +42,7 @@ from session_server.schemas.errors import (
 from session_server.schemas.http import CallView
 from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
 from session_server.schemas.mcp import CallMethod
-from session_server.schemas.principals import Principal, Role, Stamp
+from session_server.schemas.principals import HOST, Principal, Role, Stamp
 from session_server.schemas.record import (
     Call,
     CallClient,
@@ -51,10 +52,25 @@ from session_server.schemas.record import (
 from session_server.schemas.wire import Uri
 
 REMEMBERED_CALLS = 10_000
+COLLECT_SECONDS = 0.05
+"""What clients of a session fetch within this time is written down together: a commit less for
+nearly every call.
+"""
+
 TITLE_SECONDS = 3.0
 """What a call waits for a server that is just starting: how it is shown cannot be changed later."""
 
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+class Collection:
+    """Results that clients of one session have fetched, by the id of the call, and for whom."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.makers: dict[str, str] = {}
+        self.is_due = asyncio.Event()
+        self.written = asyncio.Event()
+        clock.call_later(COLLECT_SECONDS, self.is_due.set)
 
 
 Title = Callable[[SessionRecord, Call], str | None]
@@ -73,6 +89,7 @@ class Calls:
         self._waiting = waiting
         self._states = ServerStates(host)
         self._where: dict[str, Uri] = {}
+        self._collections: dict[Uri, Collection] = {}
         self.requesters = Requesters()
         tasks = Tasks("the calls", logger)
         self.servers = Servers(configs or {}, tasks.spawn, self._states.changed, revisions)
@@ -88,6 +105,12 @@ class Calls:
         self.servers.start()
 
     async def close(self) -> None:
+        collections = tuple(self._collections.values())
+        for collection in collections:
+            collection.is_due.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await asyncio.gather(*(collection.written.wait() for collection in collections))
         await self.driver.close()
 
     # Making calls
@@ -182,16 +205,36 @@ class Calls:
         To be called after the result was written: if the process dies in between, the result is
         given again, and nothing is run twice.
         """
+        try:
+            uri = self.session_of(call_id)
+        except UnknownCallError:
+            return
+        collection = self._collections.get(uri)
+        if collection is None:
+            collection = self._collections[uri] = Collection(self.driver.clock)
+            self.driver.spawn(self._write_collection(uri, collection))
+        collection.makers[call_id] = principal.id
+        await collection.written.wait()
 
+    async def _write_collection(self, uri: Uri, collection: Collection) -> None:
         def plan(record: SessionRecord, _: Stamp) -> Batch:
-            call = record.private.calls.get(call_id)
-            is_made_by = call is not None and call.by is not None and call.by.id == principal.id
-            is_new = call is not None and not call.is_open and not call.collected
-            return (CallCollected(call_id=call_id),) if is_made_by and is_new else ()
+            known = [(call_id, record.private.calls.get(call_id)) for call_id in collection.makers]
+            return tuple(
+                CallCollected(call_id=call_id)
+                for call_id, call in known
+                if call is not None
+                and (call.by is not None and call.by.id == collection.makers[call_id])
+                and not (call.is_open or call.collected)
+            )
 
-        # Where it cannot be written down, the result is given again.
-        with contextlib.suppress(CommandError, NotSavedError, RefusedError, UnknownCallError):
-            await write(self._host, self.session_of(call_id), plan, principal.author)
+        try:
+            await collection.is_due.wait()
+            del self._collections[uri]
+            # Where it cannot be written down, the results are given again.
+            with contextlib.suppress(CommandError, NotSavedError, RefusedError):
+                await write(self._host, uri, plan, HOST)
+        finally:
+            collection.written.set()
 
     async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
         """The result is no longer wanted; what the server has begun, it may still do."""

@@ -99,9 +99,14 @@ class RunningHost:
     async def request(self, method: CallMethod, **params: Any) -> str:
         return await self.calls.start(OWNER, SESSION, "zoo", method, params)
 
-    async def result(self, call_id: str, by: Principal = OWNER) -> CallView:
+    async def ended(self, call_id: str, by: Principal = OWNER) -> CallView:
         view = await self.calls.result(by, call_id, PATIENCE)
         assert not view.is_open, view
+        return view
+
+    async def result(self, call_id: str, by: Principal = OWNER) -> CallView:
+        """The same, fetched."""
+        view = await self.ended(call_id, by)
         await self.calls.collect(by, call_id)
         return view
 

@@ -14,11 +14,12 @@ from session_server.schemas.errors import InDoubtError, NotSavedError
 from session_server.schemas.limits import BACK_OFF_LIMIT_MS
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq
-from tests.calls.running_host import PATIENCE, SESSION, running_host, stdio
+from tests.calls.running_host import OWNER, PATIENCE, SESSION, running_host, stdio
 from tests.host.faulty_logs import NO_WORD
 from tests.host.manual_clock import ManualClock
 from tests.log.one_by_one import OneByOneLog, SettledOne
 from tests.mcp.servers import odd
+from tests.mcp.zoo import text_of
 from tests.waiting import until
 
 SERVER = ServerConfig(command=sys.executable, args=(str(Path(odd.__file__)),))
@@ -117,7 +118,27 @@ async def test_a_server_that_wants_a_retry_later_gets_it_by_the_hosts_clock() ->
                     lambda record, n=rounds: record.private.calls[call_id].round >= n or None
                 )
                 await clock.advance(BACK_OFF_LIMIT_MS / 1000)
-        assert await at.text(call_id) == "ready after 10"
+        assert text_of((await at.ended(call_id)).result) == "ready after 10"
+
+
+async def test_results_that_are_fetched_at_about_the_same_time_are_noted_together() -> None:
+    log = WatchedLog()
+    async with running_host(SERVER, log=log) as at:
+        calls = [await at.call("untyped", key=str(number)) for number in range(3)]
+        await asyncio.gather(*map(at.result, calls))
+        assert log.together(b"private/callCollected") == 1
+        assert all(call.collected for call in at.record.private.calls.values())
+
+
+async def test_what_was_fetched_is_noted_before_the_host_stops() -> None:
+    log = WatchedLog()
+    async with running_host(SERVER, log=log, clock=ManualClock()) as at:
+        call_id = await at.call("untyped")
+        await at.ended(call_id)
+        collecting = asyncio.create_task(at.calls.collect(OWNER, call_id))
+        await asyncio.sleep(0)
+    await collecting
+    assert log.together(b"private/callCollected") == 1
 
 
 async def test_a_call_keeps_nothing_of_its_callers_that_belongs_to_one_leg() -> None:
