@@ -24,7 +24,7 @@ import { DraftSender } from "./draft-sender.js";
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
 import { withoutMeta } from "./echoes.js";
-import { present, same } from "./reducers/updates.js";
+import { same, withoutUndefined } from "./reducers/updates.js";
 import { decided } from "./review.js";
 
 /**
@@ -452,6 +452,6 @@ export class DraftField extends Events {
 
 /** @param {DraftField} field @param {Answer | undefined} answer @returns {InputAnswerChanged} */
 const answerChanged = ({ requestId, questionId }, answer) =>
-  present({ type: "session/inputAnswerChanged", requestId, questionId, answer });
+  withoutUndefined({ type: "session/inputAnswerChanged", requestId, questionId, answer });
 
 const requestClosed = () => new ClientError("requestClosed", "This question is no longer open.");
