@@ -260,20 +260,14 @@ export class Session extends Events {
 
   // Presence
 
-  /**
-   * Reports where we type, or that we stopped; it times out by itself.
-   *
-   * @param {string} [requestId]
-   * @param {string} [questionId]
-   */
-  editing(requestId, questionId) {
-    const isSomewhere = requestId !== undefined && questionId !== undefined;
-    this.#typing.at(isSomewhere ? { requestId, questionId } : undefined);
+  /** Reports that we stopped typing. Where we type is reported by the fields, and times out by itself. */
+  stopTyping() {
+    this.#typing.at(undefined);
   }
 
   /** @param {boolean} isIdle - the page is hidden, so no one types */
   idle(isIdle) {
-    if (isIdle) this.editing();
+    if (isIdle) this.stopTyping();
     this.#presence?.setIdle(isIdle);
   }
 

@@ -259,7 +259,7 @@ export class QuestionView {
       return false;
     }
     if (this.field.state !== "submitted") this.field.submit(value).catch(() => this.update());
-    this.context.session.editing();
+    this.context.session.stopTyping();
     return true;
   }
 
@@ -280,7 +280,7 @@ export class QuestionView {
   #focusLeft({ relatedTarget }) {
     if (relatedTarget instanceof Node && this.element.contains(relatedTarget)) return;
     afterClick(() => {
-      if (!this.element.contains(document.activeElement)) this.context.session.editing();
+      if (!this.element.contains(document.activeElement)) this.context.session.stopTyping();
     });
   }
 

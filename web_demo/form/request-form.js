@@ -313,7 +313,7 @@ export class RequestForm {
    */
   #complete(response, answers) {
     const { session } = this.context;
-    session.editing();
+    session.stopTyping();
     this.footer.fail(undefined);
     this.#lock(true);
     for (const { id } of this.group.requests) {
