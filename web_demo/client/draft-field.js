@@ -19,8 +19,8 @@ import {
   transition,
   valueOf,
 } from "./draft-state.js";
-import { DraftSaver } from "./draft-saver.js";
 import { DraftSender } from "./draft-sender.js";
+import { DraftStorage } from "./draft-storage.js";
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
 import { withoutMeta } from "./echoes.js";
@@ -46,7 +46,7 @@ export class DraftField extends Events {
   #mustSend = false;
   /** @type {Waiter[]} until the host has what is shown */ #waiters = [];
   #sender;
-  #saver;
+  #storage;
 
   /**
    * @param {Questions} questions
@@ -61,7 +61,7 @@ export class DraftField extends Events {
     this.questionId = questionId;
     this.#state = initialDraft(atHost);
     const { uri, outbox, storage } = questions;
-    this.#saver = new DraftSaver(
+    this.#storage = new DraftStorage(
       storage,
       { session: uri, requestId, questionId },
       () => questions.question(requestId, questionId),
@@ -75,7 +75,7 @@ export class DraftField extends Events {
       failed: () => this.#apply({ type: "failed", isLast: !this.#sender.isSending }),
       refused: (error) => this.#refused(error),
     });
-    this.#saver.findText();
+    this.#storage.findText();
   }
 
   // What is shown
@@ -158,7 +158,7 @@ export class DraftField extends Events {
   get alternative() {
     const { theirs } = this;
     if (theirs) return { kind: "conflict", ...theirs };
-    const { text } = this.#saver;
+    const { text } = this.#storage;
     if (!text || same(text.value, this.value)) return undefined;
     const by = this.#replacedBy;
     return { kind: by ? "replaced" : "earlier", value: text.value, state: "draft", by, at: text.at };
@@ -166,7 +166,7 @@ export class DraftField extends Events {
 
   /** Who replaced our text in this request, as long as it is offered. */
   get #replacedBy() {
-    const { text } = this.#saver;
+    const { text } = this.#storage;
     return text?.requestId === this.requestId ? text.by : undefined;
   }
 
@@ -177,7 +177,7 @@ export class DraftField extends Events {
     if (this.isClosed) return;
     this.#enter({ type: "edited", answer: value && { state: "draft", value } });
     this.#questions.typing.at(this);
-    this.#saver.soon();
+    this.#storage.saveSoon();
     this.#sender.soon();
     this.#changed();
   }
@@ -190,7 +190,7 @@ export class DraftField extends Events {
       this.#changed();
     }
     this.#sender.now();
-    this.#saver.now();
+    this.#storage.saveNow();
   }
 
   /** @param {Value} [value] @returns {Promise<void>} when the host has it */
@@ -225,7 +225,7 @@ export class DraftField extends Events {
       this.#mustSend = this.#state.atHost?.state === "draft";
       this.#choose({ type: "usedTheirs" });
     } else {
-      this.#saver.dropText();
+      this.#storage.dropText();
       this.edit(alternative.value);
     }
   }
@@ -236,7 +236,7 @@ export class DraftField extends Events {
       this.#choose({ type: "keptMine" });
       return;
     }
-    this.#saver.dropText();
+    this.#storage.dropText();
     this.#changed();
   }
 
@@ -244,7 +244,7 @@ export class DraftField extends Events {
 
   /** The question was asked, or changed. */
   asked() {
-    this.#saver.findText();
+    this.#storage.findText();
   }
 
   /**
@@ -296,12 +296,12 @@ export class DraftField extends Events {
   close(outcome) {
     this.#sender.stop();
     this.isClosed = true;
-    const { text } = this.#saver;
+    const { text } = this.#storage;
     const own = this.isOwn ? this.value : this.#replacedBy && text?.value;
-    if (text && same(valueOf(outcome), text.value)) this.#saver.dropText();
+    if (text && same(valueOf(outcome), text.value)) this.#storage.dropText();
     const unsent = same(valueOf(outcome), own) ? undefined : own;
-    if (unsent) this.#saver.putText(unsent);
-    this.#saver.now();
+    if (unsent) this.#storage.putText(unsent);
+    this.#storage.saveNow();
     this.#reject(requestClosed());
     this.#changed();
     return unsent;
@@ -354,7 +354,7 @@ export class DraftField extends Events {
   /** @param {DraftEvent} event - which of two versions was chosen */
   #choose(event) {
     this.#enter(event);
-    if (this.#replacedBy) this.#saver.dropText();
+    if (this.#replacedBy) this.#storage.dropText();
     this.flush();
     this.#settle();
     this.#changed();
@@ -381,13 +381,13 @@ export class DraftField extends Events {
   /** @param {Value | false | undefined} replaced - our own value that was replaced */
   #offerReplaced(replaced) {
     const { atHost } = this.#state;
-    const isBack = this.#replacedBy !== undefined && same(this.#saver.text?.value, this.value);
+    const isBack = this.#replacedBy !== undefined && same(this.#storage.text?.value, this.value);
     const stillCounts = same(valueOf(decided(atHost)), replaced);
     if (isBack) {
-      this.#saver.dropText();
+      this.#storage.dropText();
       this.#state = { ...this.#state, isOwn: true };
     } else if (replaced && !stillCounts && !covers(this.value, replaced)) {
-      this.#saver.putText(replaced, atHost?._meta?.by);
+      this.#storage.putText(replaced, atHost?._meta?.by);
     }
   }
 
@@ -395,18 +395,18 @@ export class DraftField extends Events {
   #setAside(value) {
     const { atHost } = this.#state;
     if (this.theirs && this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);
-    if (value && !same(value, this.value)) this.#saver.putText(value);
+    if (value && !same(value, this.value)) this.#storage.putText(value);
   }
 
   /** After a change: saves and sends what is left, and resolves those who wait for the host. */
   #settle() {
     const isDone = this.phase === "synced" || this.phase === "emptied";
     if (!isDone || this.#sender.isSending) {
-      this.#saver.soon();
+      this.#storage.saveSoon();
       this.#sender.soon();
       return;
     }
-    this.#saver.now();
+    this.#storage.saveNow();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
   }
 
@@ -421,7 +421,7 @@ export class DraftField extends Events {
   #sent() {
     this.#mustSend = false;
     this.#apply({ type: "sent" });
-    this.#saver.now();
+    this.#storage.saveNow();
   }
 
   /** @param {ClientError} error */
