@@ -70,7 +70,7 @@ export class DraftField extends Events {
     this.#sender = new DraftSender({
       canSend: () => this.#canSend,
       answer: () => this.#state.shown,
-      send: (answer, failed) => outbox.send(answerChanged(this, answer), failed),
+      send: (answer, failed) => outbox.dispatchDraft(answerChanged(this, answer), failed),
       sent: () => this.#sent(),
       failed: () => this.#apply({ type: "failed", isLast: !this.#sender.isSending }),
       refused: (error) => this.#refused(error),
@@ -178,7 +178,7 @@ export class DraftField extends Events {
     this.#enter({ type: "edited", answer: value && { state: "draft", value } });
     this.#questions.typing.at(this);
     this.#storage.saveSoon();
-    this.#sender.soon();
+    this.#sender.sendSoon();
     this.#changed();
   }
 
@@ -189,7 +189,7 @@ export class DraftField extends Events {
       this.#apply({ type: "left" });
       this.#changed();
     }
-    this.#sender.now();
+    this.#sender.sendNow();
     this.#storage.saveNow();
   }
 
@@ -257,7 +257,7 @@ export class DraftField extends Events {
     if (ownSeq !== undefined) this.#sender.confirmed(ownSeq);
     if (ownSeq !== undefined || this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);
     else this.#receive(atHost);
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
@@ -278,13 +278,13 @@ export class DraftField extends Events {
   typingStopped() {
     if (this.phase !== "contested") return;
     this.#receive(this.#state.atHost, false);
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
   /** What prevented it from being sent is gone. */
   resume() {
-    this.#sender.soon();
+    this.#sender.sendSoon();
   }
 
   /**
@@ -319,7 +319,7 @@ export class DraftField extends Events {
       this.received(this.#state.atHost);
     }
     this.flush();
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
@@ -346,7 +346,7 @@ export class DraftField extends Events {
     });
     decided.catch(() => {}); // a refusal is shown at the field, whether or not anyone awaits this
     this.flush();
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
     return decided;
   }
@@ -356,7 +356,7 @@ export class DraftField extends Events {
     this.#enter(event);
     if (this.#replacedBy) this.#storage.dropText();
     this.flush();
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
@@ -398,12 +398,12 @@ export class DraftField extends Events {
     if (value && !same(value, this.value)) this.#storage.putText(value);
   }
 
-  /** After a change: saves and sends what is left, and resolves those who wait for the host. */
-  #settle() {
+  /** Saves and sends what the host does not have yet; if it has all, resolves those who wait for it. */
+  #sendOrFinish() {
     const isDone = this.phase === "synced" || this.phase === "emptied";
     if (!isDone || this.#sender.isSending) {
       this.#storage.saveSoon();
-      this.#sender.soon();
+      this.#sender.sendSoon();
       return;
     }
     this.#storage.saveNow();

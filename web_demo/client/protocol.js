@@ -176,7 +176,7 @@ export class Protocol extends Events {
   #goLive(asked) {
     this.#sendName();
     this.subscriptions.goLive();
-    this.subscriptions.settle(asked);
+    this.subscriptions.reconcile(asked);
     this.emit("live", undefined);
   }
 

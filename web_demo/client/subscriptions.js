@@ -150,7 +150,7 @@ export class Subscriptions {
    *
    * @param {readonly string[]} asked
    */
-  settle(asked) {
+  reconcile(asked) {
     for (const uri of this.wanted) {
       if (asked.includes(uri)) continue;
       if (this.presenceChannels.has(uri)) this.join(uri);
