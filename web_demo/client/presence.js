@@ -99,7 +99,7 @@ export class Presence extends Events {
     if (!this.#protocol.isLive || (same(update, this.#lastSent) && !isDue)) return;
     this.#lastSent = update;
     this.#sentAt = Date.now();
-    this.#protocol.exchange.notify("presence/update", { channel: this.#channel, ...update });
+    this.#protocol.rpc.notify("presence/update", { channel: this.#channel, ...update });
   }
 }
 

@@ -9,7 +9,7 @@ import { Credential } from "../../../web_demo/client/credential.js";
 import { outcomeIn, isEcho } from "../../../web_demo/client/echoes.js";
 import { ClientError } from "../../../web_demo/client/errors.js";
 import { Events } from "../../../web_demo/client/events.js";
-import { Exchange, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
+import { JsonRpcClient, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
 import { newId } from "../../../web_demo/client/tab-identity.js";
 import { BrowserStorage, MemoryStorage } from "../../../web_demo/client/storage.js";
 import { Pending } from "../../../web_demo/client/mirror.js";
@@ -311,7 +311,7 @@ test("typing is reported again in time, and a hidden page reports at once that i
 // Limits
 
 test("more unconfirmed actions than the limit are refused", () => {
-  const subscriptions = new Subscriptions(client(), new Exchange(), () => 7);
+  const subscriptions = new Subscriptions(client(), new JsonRpcClient(), () => 7);
   const mirror = subscriptions.watch(SESSION);
   const dispatch = (seq) => subscriptions.dispatch(mirror, new Pending(seq, rename("x"), 1, () => {}));
   for (let seq = 1; seq <= PENDING_LIMIT; seq += 1) dispatch(seq);
