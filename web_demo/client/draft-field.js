@@ -1,8 +1,8 @@
 /**
  * One question on this page: what its field shows, what can be done with it, and what the host has.
  *
- * Typing is shown at once and sent as a draft, throttled by `draft-sender.js`. The phases and what leads
- * from one to the next are the table in `draft-state.js`.
+ * Typing is shown at once and sent as a draft, throttled by `draft-sender.js`. The phases, what leads from
+ * one to the next, and every other change of a draft's state are in `draft-state.js`.
  */
 
 /** @import { DraftEvent, Version } from "./draft-state.js" */
@@ -16,6 +16,7 @@ import {
   isDecided,
   isTypedValue,
   restoredDraft,
+  returnedDraft,
   transition,
   valueOf,
 } from "./draft-state.js";
@@ -378,14 +379,18 @@ export class DraftField extends Events {
     return this.isOwn && this.#questions.typing.isAt(this) && isTypedValue(this.value);
   }
 
-  /** @param {Value | false | undefined} replaced - our own value that was replaced */
+  /**
+   * Keeps our own value that was replaced, to be offered; drops it when it comes back.
+   *
+   * @param {Value | false | undefined} replaced
+   */
   #offerReplaced(replaced) {
     const { atHost } = this.#state;
-    const isBack = this.#replacedBy !== undefined && same(this.#storage.text?.value, this.value);
+    const isReturned = this.#replacedBy !== undefined && same(this.#storage.text?.value, this.value);
     const stillCounts = same(valueOf(decided(atHost)), replaced);
-    if (isBack) {
+    if (isReturned) {
       this.#storage.dropText();
-      this.#state = { ...this.#state, isOwn: true };
+      this.#state = returnedDraft(this.#state);
     } else if (replaced && !stillCounts && !covers(this.value, replaced)) {
       this.#storage.putText(replaced, atHost?._meta?.by);
     }
