@@ -73,7 +73,7 @@ export class DraftField extends Events {
       answer: () => this.#state.shown,
       send: (answer, failed) => outbox.dispatchDraft(answerChanged(this, answer), failed),
       sent: () => this.#sent(),
-      failed: () => this.#apply({ type: "failed", isLast: !this.#sender.isSending }),
+      failed: () => this.#failed(),
       refused: (error) => this.#refused(error),
     });
     this.#storage.findText();
@@ -245,7 +245,9 @@ export class DraftField extends Events {
 
   /** The question was asked, or changed. */
   asked() {
+    const before = this.#storage.text;
     this.#storage.findText();
+    if (!same(this.#storage.text, before)) this.#changed();
   }
 
   /**
@@ -427,6 +429,11 @@ export class DraftField extends Events {
     this.#mustSend = false;
     this.#apply({ type: "sent" });
     this.#storage.saveNow();
+  }
+
+  #failed() {
+    this.#apply({ type: "failed", isLast: !this.#sender.isSending });
+    this.#changed();
   }
 
   /** @param {ClientError} error */
