@@ -9,7 +9,7 @@ connecting       the WebSocket: connect, reconnect, give up
 client_protocol  the protocol without a socket: frames in, frames out
 dialects         what differs between versions of AHP
 conversations    sessions of AHP 0.9 and 1.x in the shapes of all versions
-exchange         requests and their answers, and what is still to be sent
+json_rpc         requests and their responses, and what is still to be sent
 channels         the watched channels, kept across connections
 mirror, mirror_kinds, echoes   confirmed state, own actions on top of it, and their confirmation
 watching         changes, conditions, the list of sessions

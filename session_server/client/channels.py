@@ -16,7 +16,7 @@ from session_server.client.errors import (
     SessionGone,
     Unsupported,
 )
-from session_server.client.exchange import Answer, Delivery, Exchange, decode_subscribed
+from session_server.client.json_rpc import Delivery, JsonRpcClient, Response, decode_subscribed
 from session_server.client.mirror import Mirror, Pending
 from session_server.client.mirror_kinds import ConversationMirror
 from session_server.schemas.ahp.commands import ROOT_CHANNEL, Params, Snapshot
@@ -40,7 +40,7 @@ class Channels:
 
     dialect: Dialect
 
-    def __init__(self, client_id: str, clock: Callable[[], int], exchange: Exchange) -> None:
+    def __init__(self, client_id: str, clock: Callable[[], int], rpc: JsonRpcClient) -> None:
         self.mirrors: dict[Key, Mirror[Any]] = {}
         self.last_seen = 0
         self._seen_before = 0
@@ -48,11 +48,11 @@ class Channels:
         self.is_live = False
         self._client_id = client_id
         self._clock = clock
-        self._exchange = exchange
+        self._rpc = rpc
         self._wanted: dict[Key, list[Found]] = {}
         self._users: Counter[Key] = Counter()
-        self._asked: set[tuple[Key, Uri]] = set()
-        """Subscriptions that were asked for on this connection to complete a mirror."""
+        self._requested: set[tuple[Key, Uri]] = set()
+        """Subscriptions that were requested on this connection to complete a mirror."""
         self._held: dict[Key, list[Delivery]] = {}
         """Mirrors that wait for snapshots of all their channels, and what came meanwhile."""
 
@@ -99,11 +99,11 @@ class Channels:
     def _drop(self, key: Key, error: ClientError) -> None:
         mirror = self.mirrors.pop(key)
         self._held.pop(key, None)
-        self._asked -= {(key, uri) for uri in mirror.positions}
+        self._requested -= {(key, uri) for uri in mirror.positions}
         mirror.end(error)
         for uri in mirror.positions:
             if self.is_live and uri not in self.uris:
-                self._exchange.unsubscribe(uri)
+                self._rpc.unsubscribe(uri)
 
     # Connections
 
@@ -112,7 +112,7 @@ class Channels:
         if self._held:  # these have applied nothing of what this connection brought
             self.last_seen = self._seen_before
         self._seen_before = self.last_seen
-        self._asked.clear()
+        self._requested.clear()
         self._held.clear()
         for mirror in self.mirrors.values():
             mirror.compact()
@@ -139,7 +139,7 @@ class Channels:
         watched = self.uris
         for channel in resumed:
             if channel not in watched and channel != ROOT_CHANNEL:
-                self._exchange.unsubscribe(channel)
+                self._rpc.unsubscribe(channel)
         for key in self._wanted:
             if key not in self.mirrors:
                 self._subscribe(key, key[0])
@@ -152,13 +152,13 @@ class Channels:
         held = {id(pending) for key in self._held for pending in self.mirrors[key].pending}
         for pending in self.pending:
             if id(pending) not in held:
-                self._exchange.send(pending)
+                self._rpc.send(pending)
 
     def send(self, mirror: Mirror[Any], pending: Pending) -> bool:
         """Whether it could be sent now; if not, it is as soon as that is possible."""
         can_send = self.is_live and all(self.mirrors[key] is not mirror for key in self._held)
         if can_send:
-            self._exchange.send(pending)
+            self._rpc.send(pending)
         return can_send
 
     def missing(self, uris: Iterable[Uri]) -> None:
@@ -172,7 +172,7 @@ class Channels:
         """Subscribes to one channel after the other; then the mirror resumes from all."""
         lacking = [uri for uri in mirror.positions if uri not in {s.resource for s in found}]
         if lacking:
-            self._ask_for(lacking[0], partial(self._restored, key, mirror, found))
+            self._request_snapshot(lacking[0], partial(self._restored, key, mirror, found))
             return
         early = self._held.pop(key)
         self._renew(mirror, mirror.resume, found)
@@ -180,18 +180,18 @@ class Channels:
             self._receive(key, mirror, delivery)
         mirror.drop_outdated()
         for pending in mirror.pending:
-            self._exchange.send(pending)
+            self._rpc.send(pending)
 
     def _restored(
-        self, key: Key, mirror: Mirror[Any], found: list[Snapshot], channel: Uri, answer: Answer
+        self, key: Key, mirror: Mirror[Any], found: list[Snapshot], channel: Uri, response: Response
     ) -> None:
         if self.mirrors.get(key) is not mirror:
             return  # left
-        if isinstance(answer, ClientError):
-            is_gone = isinstance(answer, CommandFailed) and answer.rpc_code in NOT_THERE
-            self.gone(channel, None if is_gone else answer)
+        if isinstance(response, ClientError):
+            is_gone = isinstance(response, CommandFailed) and response.rpc_code in NOT_THERE
+            self.gone(channel, None if is_gone else response)
             return
-        snapshot = decode_subscribed(bytes(answer)).snapshot
+        snapshot = decode_subscribed(bytes(response)).snapshot
         if snapshot is None:
             self.gone(channel)
             return
@@ -253,17 +253,17 @@ class Channels:
         mirror.skip(delivery.channel, delivery.server_seq)
         if not (isinstance(error, UnknownKindError) and error.path == "$.type"):
             # A host sends no second snapshot of what it thinks we have.
-            self._exchange.unsubscribe(delivery.channel)
-            self._ask_for(delivery.channel, self._fetched)
+            self._rpc.unsubscribe(delivery.channel)
+            self._request_snapshot(delivery.channel, self._fetched)
 
     # Subscriptions
 
-    def _ask_for(self, channel: Uri, answered: Callable[[Uri, Answer], None]) -> None:
-        def passed_on(answer: Answer) -> None:
-            if not isinstance(answer, ConnectionLost):  # asked again on the next connection
-                answered(channel, answer)
+    def _request_snapshot(self, channel: Uri, callback: Callable[[Uri, Response], None]) -> None:
+        def passed_on(response: Response) -> None:
+            if not isinstance(response, ConnectionLost):  # requested again on the next connection
+                callback(channel, response)
 
-        self._exchange.ask(Subscribe, Params(channel=channel), passed_on)
+        self._rpc.request(Subscribe, Params(channel=channel), passed_on)
 
     def _subscribe(self, key: Key, channel: Uri) -> None:
         """Copies the state of a channel that another mirror already follows."""
@@ -271,13 +271,13 @@ class Channels:
         if isinstance(holder, ConversationMirror):
             self._opened(key, holder.snapshot(channel))
         else:
-            self._ask_for(channel, partial(self._subscribed, key))
+            self._request_snapshot(channel, partial(self._subscribed, key))
 
-    def _subscribed(self, key: Key, channel: Uri, answer: Answer) -> None:
-        if isinstance(answer, ClientError):
-            self._failed(key, answer)
+    def _subscribed(self, key: Key, channel: Uri, response: Response) -> None:
+        if isinstance(response, ClientError):
+            self._failed(key, response)
             return
-        snapshot = decode_subscribed(bytes(answer)).snapshot
+        snapshot = decode_subscribed(bytes(response)).snapshot
         if snapshot is None:
             self._failed(key, NotUnderstood(f"The channel {channel} has no state."))
             return
@@ -300,8 +300,8 @@ class Channels:
         """Subscribes to the other channels of the mirror; then returns it to its waiters."""
         lacking = mirror.lacking()
         if lacking is not None:
-            if (key, lacking) not in self._asked:
-                self._asked.add((key, lacking))
+            if (key, lacking) not in self._requested:
+                self._requested.add((key, lacking))
                 self._subscribe(key, lacking)
             return
         waiting = self._wanted.pop(key, [])
@@ -318,11 +318,11 @@ class Channels:
         for found in waiting:
             found(error)
 
-    def _fetched(self, channel: Uri, answer: Answer) -> None:
-        if isinstance(answer, ClientError):
+    def _fetched(self, channel: Uri, response: Response) -> None:
+        if isinstance(response, ClientError):
             self.gone(channel)
             return
-        snapshot = decode_subscribed(bytes(answer)).snapshot
+        snapshot = decode_subscribed(bytes(response)).snapshot
         for mirror in tuple(self.mirrors.values()):
             if snapshot is not None and channel in mirror.positions:
                 self._renew(mirror, mirror.replace, [snapshot])

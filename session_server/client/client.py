@@ -255,7 +255,7 @@ class Client:
         return time.perf_counter() - started
 
     async def _read(self, frame: Any, params: Any, decode: Decoder[T]) -> T:
-        """A command that changes nothing, and so may be asked again on the next connection."""
+        """A command that changes nothing, and so may be requested again on the next connection."""
         while True:
             try:
                 return await self._command(frame, params, decode)
@@ -264,10 +264,10 @@ class Client:
 
     async def _command(self, frame: Any, params: Any, decode: Decoder[T]) -> T:
         await self.wait_until_live()
-        answered: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
-        self._protocol.request(frame, params, partial(resolve, answered))
-        answer = await answered
+        response: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        self._protocol.request(frame, params, partial(resolve, response))
+        result = await response
         try:
-            return decode(bytes(answer))
+            return decode(bytes(result))
         except DecodingError as error:
             raise NotUnderstood(f"The host answered something that is not AHP: {error}") from error

@@ -17,12 +17,12 @@ from session_server.client.errors import (
     TooManyPending,
     command_failed,
 )
-from session_server.client.exchange import (
-    Answer,
-    Answered,
-    Exchange,
+from session_server.client.json_rpc import (
+    Callback,
     HostMessage,
+    JsonRpcClient,
     Replay,
+    Response,
     decode_delivery,
     decode_initialized,
     decode_message,
@@ -91,21 +91,21 @@ class Status(NamedTuple):
 class Presence:
     """One session's presence channel, while we are in it."""
 
-    def __init__(self, session: Uri, exchange: Exchange) -> None:
+    def __init__(self, session: Uri, rpc: JsonRpcClient) -> None:
         self.room: Uri = f"{ROOM_PREFIX}{session.removeprefix(SESSION_PREFIX)}"
         self.present: tuple[Present, ...] = ()
         self.on_change: Callable[[], None] = lambda: None
-        self._exchange = exchange
+        self._rpc = rpc
         self._is_live = False
 
     def live(self) -> None:
         """Joins again on a new connection."""
         self._is_live = True
-        self._exchange.ask(Subscribe, Params(channel=self.room), self._joined)
+        self._rpc.request(Subscribe, Params(channel=self.room), self._joined)
 
-    def _joined(self, answer: Answer) -> None:
+    def _joined(self, response: Response) -> None:
         """A host without presence refuses it, and nothing is shown or reported."""
-        self._is_live = not isinstance(answer, ClientError)
+        self._is_live = not isinstance(response, ClientError)
 
     def lost(self) -> None:
         self._is_live = False
@@ -113,13 +113,13 @@ class Presence:
 
     def leave(self) -> None:
         if self._is_live:
-            self._exchange.unsubscribe(self.room)
+            self._rpc.unsubscribe(self.room)
         self.lost()
 
     def edits(self, place: EditingPlace | None) -> None:
         """Reports where we write; the host forgets it after some seconds or with the connection."""
         if self._is_live:
-            self._exchange.report(PresenceUpdateParams(channel=self.room, editing=place))
+            self._rpc.report(PresenceUpdateParams(channel=self.room, editing=place))
 
     def changed(self, present: tuple[Present, ...]) -> None:
         if present != self.present:
@@ -173,8 +173,8 @@ class ClientProtocol:
         self.on_status: Callable[[], None] = lambda: None
         self.listings: set[Listener] = set()
         self.rooms: set[Presence] = set()
-        self.exchange = Exchange()
-        self.channels = Channels(client_id, clock, self.exchange)
+        self.rpc = JsonRpcClient()
+        self.channels = Channels(client_id, clock, self.rpc)
         self._clock = clock
         self._client_seq = 0
         self._takes_names = False
@@ -211,14 +211,14 @@ class ClientProtocol:
             last_seen_server_seq=self.channels.last_seen,
             subscriptions=self._resumed,
         )
-        self.exchange.ask(frames.Reconnect, params, self._reconnected)
+        self.rpc.request(frames.Reconnect, params, self._reconnected)
 
     def disconnected(self) -> None:
         """Requests are lost; actions wait for the next connection."""
         self.channels.lost()
         for room in tuple(self.rooms):
             room.lost()
-        self.exchange.end(ConnectionLost("The connection broke."))
+        self.rpc.end(ConnectionLost("The connection broke."))
         self.on_status()
 
     def receive(self, text: bytes | str) -> None:
@@ -236,17 +236,17 @@ class ClientProtocol:
             self.channels.end(error)
             for room in tuple(self.rooms):
                 room.lost()
-            self.exchange.end(error)
+            self.rpc.end(error)
             self.on_status()
 
     # The user's side
 
-    def request(self, frame: Any, params: Any, answered: Answered) -> None:
+    def request(self, frame: Any, params: Any, callback: Callback) -> None:
         """Sends a command now; without a connection it fails now."""
         if self.is_live:
-            self.exchange.ask(frame, params, answered)
+            self.rpc.request(frame, params, callback)
         else:
-            answered(self.error or ConnectionLost("There is no connection."))
+            callback(self.error or ConnectionLost("There is no connection."))
 
     def watch(
         self, channel: Uri, found: Callable[[Watched], None], chat: Uri | None = None
@@ -308,13 +308,13 @@ class ClientProtocol:
             client_info=CLIENT,
             initial_subscriptions=self._resumed,
         )
-        self.exchange.ask(frames.Initialize, params, self._initialized)
+        self.rpc.request(frames.Initialize, params, self._initialized)
 
-    def _initialized(self, answer: Answer) -> None:
-        if isinstance(answer, ClientError):
-            _refused(answer)
+    def _initialized(self, response: Response) -> None:
+        if isinstance(response, ClientError):
+            _refused(response)
             return
-        result = decode_initialized(bytes(answer))
+        result = decode_initialized(bytes(response))
         version = result.protocol_version
         if version not in self._versions:
             raise GaveUp(f"The host speaks AHP {version}, not {' or '.join(self._versions)}.")
@@ -325,14 +325,14 @@ class ClientProtocol:
         self.channels.restart(result.snapshots, result.server_seq)
         self._go_live()
 
-    def _reconnected(self, answer: Answer) -> None:
-        if isinstance(answer, CommandFailed) and answer.rpc_code == ErrorCode.NOT_FOUND:
+    def _reconnected(self, response: Response) -> None:
+        if isinstance(response, CommandFailed) and response.rpc_code == ErrorCode.NOT_FOUND:
             self._initialize()
             return
-        if isinstance(answer, ClientError):
-            _refused(answer)
+        if isinstance(response, ClientError):
+            _refused(response)
             return
-        result = decode_resumption(bytes(answer))
+        result = decode_resumption(bytes(response))
         if isinstance(result, Replay):
             for delivery in result.actions:
                 self.channels.deliver(delivery)
@@ -345,7 +345,7 @@ class ClientProtocol:
     def _go_live(self) -> None:
         """Sends the name first: it counts only for actions after it."""
         if self._name is not None and self._takes_names:
-            self.exchange.report(PresenceUpdateParams(channel=ROOT_CHANNEL, name=self._name))
+            self.rpc.report(PresenceUpdateParams(channel=ROOT_CHANNEL, name=self._name))
         self.channels.go_live(self._resumed)
         for room in tuple(self.rooms):
             room.live()
@@ -367,7 +367,7 @@ class ClientProtocol:
                     room.changed(params.present)
         elif message.method is None and message.id is not None:
             failure = None if message.error is None else command_failed(message.error)
-            self.exchange.answer(message.id, failure or message.result)
+            self.rpc.receive(message.id, failure or message.result)
         elif message.method is None:
             logger.warning("the host could not read a frame: %s", message.error)
 

@@ -177,7 +177,7 @@ class Line:
         self._tls: dict[str, Any] = {} if ssl is None else {"ssl": ssl}
         self._output = asyncio.Event()
         self._is_written = asyncio.Event()
-        protocol.exchange.on_output = self._has_output
+        protocol.rpc.on_output = self._has_output
 
     async def run(self) -> None:
         """Until it is cancelled, or the host says that reconnecting does not help."""
@@ -259,7 +259,7 @@ class Line:
             while True:
                 await self._output.wait()
                 self._output.clear()
-                for frame in self._protocol.exchange.drain():
+                for frame in self._protocol.rpc.drain():
                     await socket.send(frame, text=True)
                 if not self._output.is_set():
                     self._is_written.set()

@@ -18,7 +18,7 @@ from session_server.client.conversations import (
     summary_of,
 )
 from session_server.client.errors import NotUnderstood, Unsupported
-from session_server.client.exchange import Delivery
+from session_server.client.json_rpc import Delivery
 from session_server.client.mirror import Mirror
 from session_server.client.mirror_kinds import (
     ConversationMirror,

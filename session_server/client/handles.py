@@ -180,7 +180,7 @@ class Session(Watch[SessionState, SessionAction]):
     ) -> None:
         super().__init__(protocol, uri, chat)
         has_room = present and uri.startswith(SESSION_PREFIX)
-        self._presence = Presence(uri, protocol.exchange) if has_room else None
+        self._presence = Presence(uri, protocol.rpc) if has_room else None
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from session_server.client.client_protocol import ClientProtocol
 from session_server.client.errors import ClientError, Closed, ConnectionLost, NotUnderstood
-from session_server.client.exchange import Answer, HostMessage, decode_removed
+from session_server.client.json_rpc import HostMessage, Response, decode_removed
 from session_server.client.mirror import Cause, Change, Mirror
 from session_server.schemas.ahp.session import SessionSummary
 from session_server.schemas.errors import DecodingError
@@ -105,14 +105,14 @@ class Condition(Generic[S, T]):
 class Listing:
     """Yields all sessions each time one of them changes; a slow reader sees the latest.
 
-    Announcements are never replayed, so the whole list is asked for on every new connection.
+    Announcements are never replayed, so the whole list is requested on every new connection.
     """
 
     def __init__(self, protocol: ClientProtocol) -> None:
         self._protocol = protocol
         self._sessions: dict[Uri, SessionSummary] | None = None
         self._pages: dict[Uri, SessionSummary] = {}
-        self._is_asked = False
+        self._is_requested = False
         self._is_outdated = False
         self._error: ClientError | None = None
         self._wake = asyncio.Event()
@@ -135,12 +135,12 @@ class Listing:
         if self._protocol.error is not None:
             self._fail(self._protocol.error)
         elif not self._protocol.is_live:
-            self._is_asked = False
-        elif not self._is_asked:
-            self._is_asked = True
-            self._ask(None)
+            self._is_requested = False
+        elif not self._is_requested:
+            self._is_requested = True
+            self._request(None)
 
-    def _ask(self, cursor: str | None) -> None:
+    def _request(self, cursor: str | None) -> None:
         if cursor is None:
             self._pages, self._is_outdated = {}, False
         self._protocol.request(*self._protocol.dialect.list_sessions(cursor), self._listed)
@@ -167,24 +167,24 @@ class Listing:
             sessions[summary.resource] = summary
         return summary is not None
 
-    def _listed(self, answer: Answer) -> None:
+    def _listed(self, response: Response) -> None:
         """Page by page. A session that has moved from a page to one before it is looked for."""
-        if isinstance(answer, ConnectionLost):
+        if isinstance(response, ConnectionLost):
             return
-        if isinstance(answer, ClientError):
-            self._fail(answer)
+        if isinstance(response, ClientError):
+            self._fail(response)
             return
         try:
-            items, cursor = self._protocol.dialect.listed(bytes(answer))
+            items, cursor = self._protocol.dialect.listed(bytes(response))
         except (DecodingError, NotUnderstood) as error:
             self._fail(NotUnderstood(f"The list of sessions is not AHP: {error}"))
             return
         for summary in items:
             self._pages.setdefault(summary.resource, summary)
         if cursor is not None:
-            self._ask(cursor)
+            self._request(cursor)
         elif self._is_outdated:
-            self._ask(None)
+            self._request(None)
         else:
             self._sessions, self._pages = self._pages, {}
             self._wake.set()

@@ -260,7 +260,7 @@ class Wire:
         self.protocol.connected()
 
     def deliver_up(self) -> bool:
-        self._up += self.protocol.exchange.drain()
+        self._up += self.protocol.rpc.drain()
         if self.socket is None or not self._up:
             return False
         self.socket.receive(self._up.popleft())
@@ -280,7 +280,7 @@ class Wire:
     def cut(self, arriving: int = 0) -> None:
         """Breaks the connection; the first few frames under way still reach the host, later."""
         assert self.socket is not None
-        self._up += self.protocol.exchange.drain()
+        self._up += self.protocol.rpc.drain()
         self._late.append((self.socket, deque(list(self._up)[:arriving])))
         self._up.clear()
         self.socket = None

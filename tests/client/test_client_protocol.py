@@ -86,7 +86,7 @@ def test_a_client_whose_id_is_somebody_elses_by_now_gives_up(laptop: Device) -> 
     laptop.wire.cut()
     laptop.wire.connect()
     assert laptop.wire.socket is not None
-    laptop.protocol.exchange.drain()
+    laptop.protocol.rpc.drain()
     laptop.wire.socket.fail(1, ErrorCode.PERMISSION_DENIED)
     with pytest.raises(GaveUp, match="Connect with another client_id"):
         laptop.wire.deliver_down()

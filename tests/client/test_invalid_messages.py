@@ -71,7 +71,7 @@ def test_a_state_that_cannot_be_fetched_ends_its_session(
 ) -> None:
     from_host(laptop, envelope(laptop.host, {"type": "session/titleChanged", "title": 5}))
     assert laptop.wire.socket is not None
-    laptop.protocol.exchange.drain()
+    laptop.protocol.rpc.drain()
     if answer is None:
         laptop.wire.socket.fail(3, ErrorCode.SESSION_NOT_FOUND)
     else:
@@ -120,7 +120,7 @@ def test_what_cannot_be_mirrored_ends_nothing_else(
     laptop.protocol.unwatch(SESSION)
     found: list[Any] = []
     laptop.protocol.watch(channel, found.append)
-    laptop.protocol.exchange.drain()
+    laptop.protocol.rpc.drain()
     assert laptop.wire.socket is not None
     laptop.wire.socket.answer(3, answer)
     laptop.wire.deliver_down()

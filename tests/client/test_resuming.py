@@ -349,7 +349,7 @@ def test_a_session_that_vanished_while_we_were_away_ends_its_mirror(laptop: Devi
     result = {"type": "replay", "actions": [], "missing": [SESSION]}
     laptop.wire.socket.answer(1, result)
     laptop.wire.deliver_down()
-    laptop.protocol.exchange.drain()
+    laptop.protocol.rpc.drain()
     laptop.wire.socket.fail(2, ErrorCode.SESSION_NOT_FOUND)
     laptop.wire.settle()
     assert isinstance(laptop.verdict(number), SessionGone)
@@ -416,7 +416,7 @@ def test_an_unknown_session_is_not_found(laptop: Device) -> None:
     found: list[Any] = []
     laptop.protocol.watch("ahp-session:/none", found.append)
     assert laptop.wire.socket is not None
-    (frame,) = laptop.protocol.exchange.drain()
+    (frame,) = laptop.protocol.rpc.drain()
     laptop.wire.socket.fail(msgspec.json.decode(frame)["id"], ErrorCode.SESSION_NOT_FOUND)
     laptop.wire.settle()
     assert [type(error) for error in found] == [SessionNotFound]

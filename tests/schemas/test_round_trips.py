@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from session_server.client.dialects import Ahp1, action_of
-from session_server.client.exchange import decode_delivery, decode_message
+from session_server.client.json_rpc import decode_delivery, decode_message
 from session_server.schemas.ahp.commands import Implementation
 from session_server.schemas.ahp.customizations import Customization
 from session_server.schemas.ahp.questions import Question

@@ -1,8 +1,8 @@
 /**
  * One question on this page: what its field shows, what can be done with it, and what the host has.
  *
- * Typing is shown at once and sent as a draft, throttled by `draft-sender.js`. The phases and what leads
- * from one to the next are the table in `draft-state.js`.
+ * Typing is shown at once and sent as a draft, throttled by `draft-sender.js`. The phases, what leads from
+ * one to the next, and every other change of a draft's state are in `draft-state.js`.
  */
 
 /** @import { DraftEvent, Version } from "./draft-state.js" */
@@ -16,15 +16,16 @@ import {
   isDecided,
   isTypedValue,
   restoredDraft,
+  returnedDraft,
   transition,
   valueOf,
 } from "./draft-state.js";
-import { DraftSaver } from "./draft-saver.js";
 import { DraftSender } from "./draft-sender.js";
+import { DraftStorage } from "./draft-storage.js";
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
 import { withoutMeta } from "./echoes.js";
-import { present, same } from "./reducers/updates.js";
+import { same, withoutUndefined } from "./reducers/updates.js";
 import { decided } from "./review.js";
 
 /**
@@ -46,7 +47,7 @@ export class DraftField extends Events {
   #mustSend = false;
   /** @type {Waiter[]} until the host has what is shown */ #waiters = [];
   #sender;
-  #saver;
+  #storage;
 
   /**
    * @param {Questions} questions
@@ -61,7 +62,7 @@ export class DraftField extends Events {
     this.questionId = questionId;
     this.#state = initialDraft(atHost);
     const { uri, outbox, storage } = questions;
-    this.#saver = new DraftSaver(
+    this.#storage = new DraftStorage(
       storage,
       { session: uri, requestId, questionId },
       () => questions.question(requestId, questionId),
@@ -70,12 +71,12 @@ export class DraftField extends Events {
     this.#sender = new DraftSender({
       canSend: () => this.#canSend,
       answer: () => this.#state.shown,
-      send: (answer, failed) => outbox.send(answerChanged(this, answer), failed),
+      send: (answer, failed) => outbox.dispatchDraft(answerChanged(this, answer), failed),
       sent: () => this.#sent(),
-      failed: () => this.#apply({ type: "failed", isLast: !this.#sender.isSending }),
+      failed: () => this.#failed(),
       refused: (error) => this.#refused(error),
     });
-    this.#saver.findText();
+    this.#storage.findText();
   }
 
   // What is shown
@@ -158,7 +159,7 @@ export class DraftField extends Events {
   get alternative() {
     const { theirs } = this;
     if (theirs) return { kind: "conflict", ...theirs };
-    const { text } = this.#saver;
+    const { text } = this.#storage;
     if (!text || same(text.value, this.value)) return undefined;
     const by = this.#replacedBy;
     return { kind: by ? "replaced" : "earlier", value: text.value, state: "draft", by, at: text.at };
@@ -166,7 +167,7 @@ export class DraftField extends Events {
 
   /** Who replaced our text in this request, as long as it is offered. */
   get #replacedBy() {
-    const { text } = this.#saver;
+    const { text } = this.#storage;
     return text?.requestId === this.requestId ? text.by : undefined;
   }
 
@@ -177,8 +178,8 @@ export class DraftField extends Events {
     if (this.isClosed) return;
     this.#enter({ type: "edited", answer: value && { state: "draft", value } });
     this.#questions.typing.at(this);
-    this.#saver.soon();
-    this.#sender.soon();
+    this.#storage.saveSoon();
+    this.#sender.sendSoon();
     this.#changed();
   }
 
@@ -189,8 +190,8 @@ export class DraftField extends Events {
       this.#apply({ type: "left" });
       this.#changed();
     }
-    this.#sender.now();
-    this.#saver.now();
+    this.#sender.sendNow();
+    this.#storage.saveNow();
   }
 
   /** @param {Value} [value] @returns {Promise<void>} when the host has it */
@@ -225,7 +226,7 @@ export class DraftField extends Events {
       this.#mustSend = this.#state.atHost?.state === "draft";
       this.#choose({ type: "usedTheirs" });
     } else {
-      this.#saver.dropText();
+      this.#storage.dropText();
       this.edit(alternative.value);
     }
   }
@@ -236,7 +237,7 @@ export class DraftField extends Events {
       this.#choose({ type: "keptMine" });
       return;
     }
-    this.#saver.dropText();
+    this.#storage.dropText();
     this.#changed();
   }
 
@@ -244,7 +245,9 @@ export class DraftField extends Events {
 
   /** The question was asked, or changed. */
   asked() {
-    this.#saver.findText();
+    const before = this.#storage.text;
+    this.#storage.findText();
+    if (!same(this.#storage.text, before)) this.#changed();
   }
 
   /**
@@ -257,7 +260,7 @@ export class DraftField extends Events {
     if (ownSeq !== undefined) this.#sender.confirmed(ownSeq);
     if (ownSeq !== undefined || this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);
     else this.#receive(atHost);
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
@@ -278,13 +281,13 @@ export class DraftField extends Events {
   typingStopped() {
     if (this.phase !== "contested") return;
     this.#receive(this.#state.atHost, false);
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
   /** What prevented it from being sent is gone. */
   resume() {
-    this.#sender.soon();
+    this.#sender.sendSoon();
   }
 
   /**
@@ -296,12 +299,12 @@ export class DraftField extends Events {
   close(outcome) {
     this.#sender.stop();
     this.isClosed = true;
-    const { text } = this.#saver;
+    const { text } = this.#storage;
     const own = this.isOwn ? this.value : this.#replacedBy && text?.value;
-    if (text && same(valueOf(outcome), text.value)) this.#saver.dropText();
+    if (text && same(valueOf(outcome), text.value)) this.#storage.dropText();
     const unsent = same(valueOf(outcome), own) ? undefined : own;
-    if (unsent) this.#saver.putText(unsent);
-    this.#saver.now();
+    if (unsent) this.#storage.putText(unsent);
+    this.#storage.saveNow();
     this.#reject(requestClosed());
     this.#changed();
     return unsent;
@@ -319,7 +322,7 @@ export class DraftField extends Events {
       this.received(this.#state.atHost);
     }
     this.flush();
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
@@ -346,7 +349,7 @@ export class DraftField extends Events {
     });
     decided.catch(() => {}); // a refusal is shown at the field, whether or not anyone awaits this
     this.flush();
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
     return decided;
   }
@@ -354,9 +357,9 @@ export class DraftField extends Events {
   /** @param {DraftEvent} event - which of two versions was chosen */
   #choose(event) {
     this.#enter(event);
-    if (this.#replacedBy) this.#saver.dropText();
+    if (this.#replacedBy) this.#storage.dropText();
     this.flush();
-    this.#settle();
+    this.#sendOrFinish();
     this.#changed();
   }
 
@@ -378,16 +381,20 @@ export class DraftField extends Events {
     return this.isOwn && this.#questions.typing.isAt(this) && isTypedValue(this.value);
   }
 
-  /** @param {Value | false | undefined} replaced - our own value that was replaced */
+  /**
+   * Keeps our own value that was replaced, to be offered; drops it when it comes back.
+   *
+   * @param {Value | false | undefined} replaced
+   */
   #offerReplaced(replaced) {
     const { atHost } = this.#state;
-    const isBack = this.#replacedBy !== undefined && same(this.#saver.text?.value, this.value);
+    const isReturned = this.#replacedBy !== undefined && same(this.#storage.text?.value, this.value);
     const stillCounts = same(valueOf(decided(atHost)), replaced);
-    if (isBack) {
-      this.#saver.dropText();
-      this.#state = { ...this.#state, isOwn: true };
+    if (isReturned) {
+      this.#storage.dropText();
+      this.#state = returnedDraft(this.#state);
     } else if (replaced && !stillCounts && !covers(this.value, replaced)) {
-      this.#saver.putText(replaced, atHost?._meta?.by);
+      this.#storage.putText(replaced, atHost?._meta?.by);
     }
   }
 
@@ -395,18 +402,18 @@ export class DraftField extends Events {
   #setAside(value) {
     const { atHost } = this.#state;
     if (this.theirs && this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);
-    if (value && !same(value, this.value)) this.#saver.putText(value);
+    if (value && !same(value, this.value)) this.#storage.putText(value);
   }
 
-  /** After a change: saves and sends what is left, and resolves those who wait for the host. */
-  #settle() {
+  /** Saves and sends what the host does not have yet; if it has all, resolves those who wait for it. */
+  #sendOrFinish() {
     const isDone = this.phase === "synced" || this.phase === "emptied";
     if (!isDone || this.#sender.isSending) {
-      this.#saver.soon();
-      this.#sender.soon();
+      this.#storage.saveSoon();
+      this.#sender.sendSoon();
       return;
     }
-    this.#saver.now();
+    this.#storage.saveNow();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
   }
 
@@ -421,7 +428,12 @@ export class DraftField extends Events {
   #sent() {
     this.#mustSend = false;
     this.#apply({ type: "sent" });
-    this.#saver.now();
+    this.#storage.saveNow();
+  }
+
+  #failed() {
+    this.#apply({ type: "failed", isLast: !this.#sender.isSending });
+    this.#changed();
   }
 
   /** @param {ClientError} error */
@@ -452,6 +464,6 @@ export class DraftField extends Events {
 
 /** @param {DraftField} field @param {Answer | undefined} answer @returns {InputAnswerChanged} */
 const answerChanged = ({ requestId, questionId }, answer) =>
-  present({ type: "session/inputAnswerChanged", requestId, questionId, answer });
+  withoutUndefined({ type: "session/inputAnswerChanged", requestId, questionId, answer });
 
 const requestClosed = () => new ClientError("requestClosed", "This question is no longer open.");

@@ -25,7 +25,7 @@ const UNCERTAIN_LIMIT = 8;
  * }} Draft
  */
 
-/** Throttled: one answer at a time, and always the last one. */
+/** Throttled: while somebody types, one answer is in flight at a time. The last one is always sent. */
 export class DraftSender {
   #draft;
   /** @type {Map<number, Answer | undefined>} by sequence number, in the order of sending */
@@ -44,7 +44,8 @@ export class DraftSender {
     return this.#inFlight.size > 0;
   }
 
-  soon() {
+  /** In a moment; while an answer is in flight, not before this is called again after its confirmation. */
+  sendSoon() {
     if (this.#timer || this.isSending || !this.#draft.canSend()) return;
     const delay = Math.max(FIRST_DELAY, this.#sentAt + SEND_INTERVAL - Date.now());
     this.#timer = setTimeout(() => {
@@ -53,7 +54,8 @@ export class DraftSender {
     }, delay);
   }
 
-  now() {
+  /** At once, also while an older answer is in flight. */
+  sendNow() {
     this.stop();
     if (!this.#draft.canSend()) return;
     if (!this.isSending || !same([...this.#inFlight.values()].at(-1), this.#draft.answer())) {
@@ -124,6 +126,6 @@ export class DraftSender {
       this.#hasRetried = true;
       this.#sentAt = Date.now() + RETRY_DELAY - SEND_INTERVAL;
     }
-    this.soon();
+    this.sendSoon();
   }
 }

@@ -9,7 +9,8 @@
  * refused    the host refused what is shown
  *
  * Pure: no timers, no storage, no network. `session_server/cli/form/draft_state.py` has the same table for
- * the terminal, and both run the cases of `tests/corpus/draft_field.json`.
+ * the terminal, and both run the cases of `tests/corpus/draft_field.json`. Outside of the table are only
+ * `restoredDraft` and `returnedDraft`: the terminal stores no drafts and offers no replaced ones.
  */
 
 /** @import { Answer, Author, Value } from "./types.d.ts" */
@@ -179,6 +180,14 @@ export const restoredDraft = (state, shown, base) => ({
   base,
   isOwn: true,
 });
+
+/**
+ * The answer that was just received is what was typed here before somebody replaced it.
+ *
+ * @param {DraftState} state
+ * @returns {DraftState}
+ */
+export const returnedDraft = (state) => ({ ...state, isOwn: true });
 
 /** @param {DraftState} state @param {DraftEvent} event @returns {DraftState} */
 export function transition(state, event) {

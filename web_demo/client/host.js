@@ -298,7 +298,7 @@ export class Host extends Events {
   async call(method, params) {
     await this.#connected();
     return new Promise((resolve, reject) => {
-      this.#protocol.exchange.ask(method, params, { resolve, reject });
+      this.#protocol.rpc.request(method, params, { resolve, reject });
     });
   }
 

@@ -1,4 +1,4 @@
-/** The JSON-RPC messages of one connection: commands with their responses, and notifications. */
+/** The JSON-RPC messages of one connection: requests with their responses, and notifications. */
 
 /** @import { RpcError } from "./types.d.ts" */
 import { ClientError, commandFailed } from "./errors.js";
@@ -10,15 +10,15 @@ const BYTES_PER_UNIT = 3;
 /**
  * Called synchronously when the response arrives: the next message may depend on it.
  *
- * @typedef {{ resolve: (result: any) => void, reject: (error: ClientError) => void }} Response
+ * @typedef {{ resolve: (result: any) => void, reject: (error: ClientError) => void }} Callbacks
  */
 
 /** Ids start again on each connection. */
-export class Exchange {
+export class JsonRpcClient {
   /** @type {((text: string) => void) | undefined} */
   #write;
-  /** @type {Map<number, Response>} */
-  #commands = new Map();
+  /** @type {Map<number, Callbacks>} of requests without a response */
+  #requests = new Map();
   #lastId = 0;
 
   /** @param {(text: string) => void} write */
@@ -30,15 +30,15 @@ export class Exchange {
   /** The connection has ended: no response will come. */
   end() {
     this.#write = undefined;
-    const asked = [...this.#commands.values()];
-    this.#commands.clear();
-    for (const { reject } of asked) reject(new ClientError("lost", "The connection was lost."));
+    const requests = [...this.#requests.values()];
+    this.#requests.clear();
+    for (const { reject } of requests) reject(new ClientError("lost", "The connection was lost."));
   }
 
-  /** @param {string} method @param {object} params @param {Response} response */
-  ask(method, params, response) {
+  /** @param {string} method @param {object} params @param {Callbacks} callbacks */
+  request(method, params, callbacks) {
     this.#lastId += 1;
-    this.#commands.set(this.#lastId, response);
+    this.#requests.set(this.#lastId, callbacks);
     this.send(JSON.stringify({ jsonrpc: "2.0", id: this.#lastId, method, params }));
   }
 
@@ -52,12 +52,12 @@ export class Exchange {
     this.#write?.(text);
   }
 
-  /** @param {{ id: number, result?: any, error?: RpcError }} answer */
-  answer({ id, result, error }) {
-    const asked = this.#commands.get(id);
-    this.#commands.delete(id);
-    if (error) asked?.reject(commandFailed(error));
-    else asked?.resolve(result);
+  /** @param {{ id: number, result?: any, error?: RpcError }} response */
+  receive({ id, result, error }) {
+    const callbacks = this.#requests.get(id);
+    this.#requests.delete(id);
+    if (error) callbacks?.reject(commandFailed(error));
+    else callbacks?.resolve(result);
   }
 }
 

@@ -28,7 +28,7 @@ import { isDeferredEcho, isEcho } from "./echoes.js";
  *
  * @template S
  * @typedef {{
- *   cause: Cause, before: S | undefined, after: S | undefined, known?: S,
+ *   cause: Cause, before: S | undefined, after: S | undefined,
  *   envelope?: ActionEnvelope, action?: Action, reason?: string, refusal?: string
  * }} Change
  */
@@ -112,13 +112,12 @@ export class Mirror extends Events {
   receive(envelope, at) {
     if (this.confirmed === undefined || envelope.serverSeq <= this.position) return;
     const before = this.state;
-    const known = this.confirmed;
     this.position = envelope.serverSeq;
-    this.confirmed = this.#reduce(known, envelope.action, at);
+    this.confirmed = this.#reduce(this.confirmed, envelope.action, at);
     const settled = this.pending.filter((pending) => this.#settles(envelope, pending));
-    this.#remove(settled);
+    this.#rebaseWithout(settled);
     const cause = settled.length ? "confirmed" : "action";
-    this.#emitChange(cause, before, { envelope, action: envelope.action, known });
+    this.#emitChange(cause, before, { envelope, action: envelope.action });
     for (const pending of settled) pending.settle(envelope);
   }
 
@@ -128,7 +127,7 @@ export class Mirror extends Events {
     if (!pending) return;
     const before = this.state;
     const { action } = pending;
-    this.#remove([pending]);
+    this.#rebaseWithout([pending]);
     this.#emitChange("rejected", before, { action, reason, refusal: _meta?.code });
     const about = { refusal: _meta?.code, questionId: _meta?.questionId };
     pending.settle(new ClientError("rejected", reason, about));
@@ -182,7 +181,7 @@ export class Mirror extends Events {
   withdraw(pending) {
     const before = this.state;
     const { action } = pending;
-    this.#remove([pending]);
+    this.#rebaseWithout([pending]);
     this.#emitChange("withdrawn", before, { action });
     pending.settle(new ClientError("withdrawn", "This was undone before it was sent."));
   }
@@ -192,7 +191,7 @@ export class Mirror extends Events {
     const gone = this.pending.filter((pending) => pending.isVolatile);
     if (!gone.length) return;
     const before = this.state;
-    this.#remove(gone);
+    this.#rebaseWithout(gone);
     this.#emitChange("withdrawn", before);
     for (const pending of gone) pending.settle(new ClientError("lost", "The connection was lost."));
   }
@@ -205,7 +204,7 @@ export class Mirror extends Events {
   end(error) {
     this.error = error;
     const { pending } = this;
-    this.#remove(pending);
+    this.#rebaseWithout(pending);
     this.emit("end", error);
     for (const own of pending) own.settle(error);
   }
@@ -236,12 +235,13 @@ export class Mirror extends Events {
     return { channel: this.channel, action, serverSeq: this.position, origin };
   }
 
-  /** @param {readonly Pending[]} settled */
-  #remove(settled) {
-    if (settled.length) this.pending = this.pending.filter((own) => !settled.includes(own));
+  /** @param {readonly Pending[]} gone - own actions that are removed, if any */
+  #rebaseWithout(gone) {
+    if (gone.length) this.pending = this.pending.filter((own) => !gone.includes(own));
     this.#rebase();
   }
 
+  /** Applies what is pending to the confirmed state again. */
   #rebase() {
     let state = this.confirmed;
     for (const pending of this.pending) {

@@ -67,13 +67,14 @@ export class Outbox {
   }
 
   /**
-   * A draft: its field saves it, and sends it again if needed.
+   * A draft is not stored here and is withdrawn when the connection breaks: its field saves it, and
+   * sends it again if needed.
    *
    * @param {Action} action
    * @param {(error: ClientError) => void} failed
    * @returns {number} its number
    */
-  send(action, failed) {
+  dispatchDraft(action, failed) {
     const seq = this.#tab.nextSeq();
     const settled = (/** @type {Verdict} */ verdict) => {
       if (verdict instanceof ClientError) failed(verdict);

@@ -6,7 +6,7 @@
 /** @import { Protocol } from "./protocol.js" */
 /** @import { EditingPlace, Present } from "./types.d.ts" */
 import { Events } from "./events.js";
-import { present, same } from "./reducers/updates.js";
+import { same, withoutUndefined } from "./reducers/updates.js";
 
 const SESSION = "ahp-session:/";
 const CHANNEL = "ahp-presence:/";
@@ -94,12 +94,12 @@ export class Presence extends Events {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const { editing, idle, name } = this.#own;
-    const update = present({ editing, idle: idle || undefined, name: name || undefined });
+    const update = withoutUndefined({ editing, idle: idle || undefined, name: name || undefined });
     const isDue = editing !== undefined && Date.now() - this.#sentAt > REFRESH;
     if (!this.#protocol.isLive || (same(update, this.#lastSent) && !isDue)) return;
     this.#lastSent = update;
     this.#sentAt = Date.now();
-    this.#protocol.exchange.notify("presence/update", { channel: this.#channel, ...update });
+    this.#protocol.rpc.notify("presence/update", { channel: this.#channel, ...update });
   }
 }
 

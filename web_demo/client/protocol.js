@@ -13,7 +13,7 @@
  */
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
-import { Exchange } from "./json-rpc.js";
+import { JsonRpcClient } from "./json-rpc.js";
 import { Subscriptions, ROOT } from "./subscriptions.js";
 
 export const VERSION = "0.3.0";
@@ -38,8 +38,8 @@ export class Protocol extends Events {
   constructor(client, clock) {
     super();
     this.#client = client;
-    this.exchange = new Exchange();
-    this.subscriptions = new Subscriptions(client, this.exchange, clock);
+    this.rpc = new JsonRpcClient();
+    this.subscriptions = new Subscriptions(client, this.rpc, clock);
   }
 
   get isLive() {
@@ -58,7 +58,7 @@ export class Protocol extends Events {
   }
 
   #sendName() {
-    if (this.#name) this.exchange.notify("presence/update", { channel: ROOT, name: this.#name });
+    if (this.#name) this.rpc.notify("presence/update", { channel: ROOT, name: this.#name });
   }
 
   // Used by the connection
@@ -69,7 +69,7 @@ export class Protocol extends Events {
    * @param {(text: string) => void} write
    */
   connected(write) {
-    this.exchange.begin(write);
+    this.rpc.begin(write);
     this.#hasNewClientId = false;
     if (this.isKnown) this.#reconnect();
     else this.#initialize();
@@ -78,7 +78,7 @@ export class Protocol extends Events {
   /** Open commands fail; unconfirmed actions wait for the next connection. */
   disconnected() {
     this.subscriptions.lost();
-    this.exchange.end();
+    this.rpc.end();
     this.emit("lost", undefined);
   }
 
@@ -87,7 +87,7 @@ export class Protocol extends Events {
     const frame = JSON.parse(text);
     if (frame.method === undefined) {
       if (frame.id === null) console.warn("the host could not parse a frame:", frame.error);
-      else this.exchange.answer(frame);
+      else this.rpc.receive(frame);
       return;
     }
     this.#notification(frame.method, frame.params);
@@ -96,33 +96,33 @@ export class Protocol extends Events {
   // The handshake
 
   #initialize() {
-    const asked = this.subscriptions.wanted;
+    const requested = this.subscriptions.wanted;
     const params = {
       channel: ROOT,
       protocolVersions: [VERSION],
       clientId: this.#client.clientId,
-      initialSubscriptions: asked,
+      initialSubscriptions: requested,
     };
-    this.exchange.ask("initialize", params, {
+    this.rpc.request("initialize", params, {
       resolve: (/** @type {InitializeResult} */ { snapshots, serverSeq }) => {
         this.isKnown = true;
-        this.subscriptions.restart(snapshots, serverSeq, asked);
-        this.#goLive(asked);
+        this.subscriptions.restart(snapshots, serverSeq, requested);
+        this.#goLive(requested);
       },
       reject: (error) => this.#handshakeFailed(error),
     });
   }
 
   #reconnect() {
-    const asked = this.subscriptions.wanted;
+    const requested = this.subscriptions.wanted;
     const params = {
       channel: ROOT,
       clientId: this.#client.clientId,
       lastSeenServerSeq: this.subscriptions.lastSeen,
-      subscriptions: asked,
+      subscriptions: requested,
     };
-    this.exchange.ask("reconnect", params, {
-      resolve: (/** @type {ReconnectResult} */ result) => this.#resumed(result, asked),
+    this.rpc.request("reconnect", params, {
+      resolve: (/** @type {ReconnectResult} */ result) => this.#resumed(result, requested),
       reject: (error) => {
         if (error.rpcCode === NOT_FOUND) this.#initialize();
         else this.#handshakeFailed(error);
@@ -148,17 +148,17 @@ export class Protocol extends Events {
     }
   }
 
-  /** @param {ReconnectResult} result @param {readonly string[]} asked */
-  #resumed(result, asked) {
+  /** @param {ReconnectResult} result @param {readonly string[]} requested */
+  #resumed(result, requested) {
     if (result.type === "replay") {
-      const unseen = asked.filter((uri) => this.#isUnseen(uri) && !result.missing.includes(uri));
+      const unseen = requested.filter((uri) => this.#isUnseen(uri) && !result.missing.includes(uri));
       for (const uri of result.missing) this.subscriptions.gone(uri);
       for (const envelope of result.actions) this.subscriptions.deliver(envelope);
-      this.#goLive(asked.filter((uri) => !unseen.includes(uri)));
+      this.#goLive(requested.filter((uri) => !unseen.includes(uri)));
     } else {
       const position = Math.max(0, ...result.snapshots.map((snapshot) => snapshot.fromSeq));
-      this.subscriptions.restart(result.snapshots, position, asked);
-      this.#goLive(asked);
+      this.subscriptions.restart(result.snapshots, position, requested);
+      this.#goLive(requested);
     }
   }
 
@@ -172,11 +172,11 @@ export class Protocol extends Events {
     return mirror !== undefined && mirror.confirmed === undefined;
   }
 
-  /** @param {readonly string[]} asked */
-  #goLive(asked) {
+  /** @param {readonly string[]} requested */
+  #goLive(requested) {
     this.#sendName();
     this.subscriptions.goLive();
-    this.subscriptions.settle(asked);
+    this.subscriptions.reconcile(requested);
     this.emit("live", undefined);
   }
 

@@ -148,8 +148,8 @@ export class Keepalive {
   ping(timeout = Math.min(WAKE_TIMEOUT, this.#timeout)) {
     if (!this.#protocol.isLive || this.#isPinging) return;
     this.#isPinging = true;
-    const answered = { resolve: () => this.wait(), reject: () => {} };
-    this.#protocol.exchange.ask("ping", { channel: ROOT }, answered);
+    const callbacks = { resolve: () => this.wait(), reject: () => {} };
+    this.#protocol.rpc.request("ping", { channel: ROOT }, callbacks);
     this.#watch(timeout);
   }
 

@@ -13,7 +13,7 @@
  * } from "./types.d.ts"
  */
 import { answerTo, openRequest } from "./reducers/input-requests.js";
-import { present, same } from "./reducers/updates.js";
+import { same, withoutUndefined } from "./reducers/updates.js";
 
 /** @typedef {"submitted" | "default" | "skipped" | "unanswered"} Source */
 
@@ -50,7 +50,7 @@ export function predicted(state, action) {
   if (answer && answer.state !== "draft") return action;
   const existing = answerTo(openRequest(state, requestId), questionId);
   const isDraft = existing?.state === "draft";
-  if (!answer) return isDraft ? present({ ...action, answer: existing._meta?.covers }) : action;
+  if (!answer) return isDraft ? withoutUndefined({ ...action, answer: existing._meta?.covers }) : action;
   const covers = isDraft ? existing._meta?.covers : existing;
   return covers ? { ...action, answer: { ...answer, _meta: { covers } } } : action;
 }
@@ -78,7 +78,7 @@ export function reviewOf(request, own = {}) {
     const { source, value } = sentFor(answer, defaultOf(question));
     const shown = answerTo(request, question.id);
     const isLeftOut = shown?.state === "draft" && !same(shown.value, value);
-    return present({
+    return withoutUndefined({
       questionId: question.id,
       source,
       value,
@@ -101,7 +101,7 @@ export function reviewed(request, own) {
     const value = values.get(question.id);
     return value ? [[question.id, contentOf(value)]] : [];
   });
-  return present({ content: Object.fromEntries(content), revision: request._meta?.revision });
+  return withoutUndefined({ content: Object.fromEntries(content), revision: request._meta?.revision });
 }
 
 /**

@@ -35,7 +35,7 @@ export class Sessions extends Events {
 
   /** Notifications are not replayed, so the list is fetched again after a reconnect. */
   #fetch() {
-    this.#protocol.exchange.ask("listSessions", { channel: ROOT }, {
+    this.#protocol.rpc.request("listSessions", { channel: ROOT }, {
       resolve: ({ items }) => this.#fill(items),
       reject: () => {}, // lost: it is fetched again on the next connection
     });

@@ -16,7 +16,7 @@ import { Outbox } from "./outbox.js";
 import { Presence, presenceChannelOf, TypingIndicator } from "./presence.js";
 import { Questions } from "./questions.js";
 import { openRequest } from "./reducers/input-requests.js";
-import { present } from "./reducers/updates.js";
+import { withoutUndefined } from "./reducers/updates.js";
 import { reviewed } from "./review.js";
 import { isArchived, isRead } from "./session-list.js";
 import { newId } from "./tab-identity.js";
@@ -144,7 +144,7 @@ export class Session extends Events {
    */
   complete(requestId, response, answers = {}) {
     const request = response === "accept" ? openRequest(this.state, requestId) : undefined;
-    const action = present({
+    const action = withoutUndefined({
       type: /** @type {const} */ ("session/inputCompleted"),
       requestId,
       response,
@@ -222,7 +222,7 @@ export class Session extends Events {
    * @param {{ approved: boolean, optionId?: string, editedToolInput?: string }} decision
    */
   confirmToolCall(turnId, toolCallId, { approved, optionId, editedToolInput }) {
-    const action = present({
+    const action = withoutUndefined({
       type: /** @type {const} */ ("session/toolCallConfirmed"),
       turnId,
       toolCallId,
@@ -260,20 +260,14 @@ export class Session extends Events {
 
   // Presence
 
-  /**
-   * Reports where we type, or that we stopped; it times out by itself.
-   *
-   * @param {string} [requestId]
-   * @param {string} [questionId]
-   */
-  editing(requestId, questionId) {
-    const isSomewhere = requestId !== undefined && questionId !== undefined;
-    this.#typing.at(isSomewhere ? { requestId, questionId } : undefined);
+  /** Reports that we stopped typing. Where we type is reported by the fields, and times out by itself. */
+  stopTyping() {
+    this.#typing.at(undefined);
   }
 
   /** @param {boolean} isIdle - the page is hidden, so no one types */
   idle(isIdle) {
-    if (isIdle) this.editing();
+    if (isIdle) this.stopTyping();
     this.#presence?.setIdle(isIdle);
   }
 

@@ -4,7 +4,7 @@
  */
 
 /** @import { Pending } from "./mirror.js" */
-/** @import { Exchange } from "./json-rpc.js" */
+/** @import { JsonRpcClient } from "./json-rpc.js" */
 /** @import { Client } from "./tab-identity.js" */
 /** @import { ActionEnvelope, RejectionEnvelope, SessionState, Snapshot } from "./types.d.ts" */
 import { ClientError } from "./errors.js";
@@ -25,14 +25,14 @@ export class Subscriptions {
   lastSeen = 0;
   /** @type {Map<string, AnyMirror>} */ mirrors = new Map();
   /** @type {Set<string>} */ presenceChannels = new Set();
-  #exchange;
+  #rpc;
   #client;
   #clock;
 
-  /** @param {Client} client @param {Exchange} exchange @param {() => number} clock */
-  constructor(client, exchange, clock) {
+  /** @param {Client} client @param {JsonRpcClient} rpc @param {() => number} clock */
+  constructor(client, rpc, clock) {
     this.#client = client;
-    this.#exchange = exchange;
+    this.#rpc = rpc;
     this.#clock = clock;
     this.root = new Mirror(ROOT, client, reduceRoot);
     this.mirrors.set(ROOT, this.root);
@@ -70,20 +70,20 @@ export class Subscriptions {
     if (!mirror) return;
     this.mirrors.delete(uri);
     mirror.end(new ClientError("closed", `${uri} is no longer watched.`));
-    if (this.isLive) this.#exchange.notify("unsubscribe", { channel: uri });
+    if (this.isLive) this.#rpc.notify("unsubscribe", { channel: uri });
   }
 
   /** @param {string} channel */
   join(channel) {
     this.presenceChannels.add(channel);
     // A host without presence answers with an error, which is ignored.
-    if (this.isLive) this.#exchange.ask("subscribe", { channel: channel }, IGNORED);
+    if (this.isLive) this.#rpc.request("subscribe", { channel: channel }, IGNORED);
   }
 
   /** @param {string} channel */
   leave(channel) {
     this.presenceChannels.delete(channel);
-    if (this.isLive) this.#exchange.notify("unsubscribe", { channel: channel });
+    if (this.isLive) this.#rpc.notify("unsubscribe", { channel: channel });
   }
 
   /**
@@ -106,7 +106,7 @@ export class Subscriptions {
     }
     pending.isSent = this.isLive && mirror.confirmed !== undefined;
     mirror.dispatch(pending);
-    if (pending.isSent) this.#exchange.send(message);
+    if (pending.isSent) this.#rpc.send(message);
   }
 
   // Connections
@@ -132,12 +132,12 @@ export class Subscriptions {
    *
    * @param {readonly Snapshot[]} snapshots
    * @param {number} position
-   * @param {readonly string[]} asked
+   * @param {readonly string[]} requested
    */
-  restart(snapshots, position, asked) {
+  restart(snapshots, position, requested) {
     this.lastSeen = position;
     const found = new Map(snapshots.map((snapshot) => [snapshot.resource, snapshot]));
-    for (const uri of asked) {
+    for (const uri of requested) {
       const snapshot = found.get(uri);
       if (snapshot) this.mirrors.get(uri)?.resume(snapshot.state, snapshot.fromSeq);
       else if (this.mirrors.has(uri) && uri !== ROOT) this.gone(uri);
@@ -145,20 +145,20 @@ export class Subscriptions {
   }
 
   /**
-   * Subscribes to what was requested during the handshake, and unsubscribes from what is not needed
-   * any more.
+   * Subscribes to what came to be wanted during the handshake, and unsubscribes from what is not
+   * needed any more.
    *
-   * @param {readonly string[]} asked
+   * @param {readonly string[]} requested - with the handshake
    */
-  settle(asked) {
+  reconcile(requested) {
     for (const uri of this.wanted) {
-      if (asked.includes(uri)) continue;
+      if (requested.includes(uri)) continue;
       if (this.presenceChannels.has(uri)) this.join(uri);
       else this.#subscribe(uri);
     }
-    for (const uri of asked) {
+    for (const uri of requested) {
       const isWanted = this.mirrors.has(uri) || this.presenceChannels.has(uri);
-      if (!isWanted) this.#exchange.notify("unsubscribe", { channel: uri });
+      if (!isWanted) this.#rpc.notify("unsubscribe", { channel: uri });
     }
   }
 
@@ -179,7 +179,7 @@ export class Subscriptions {
       console.warn(`${envelope.action?.type} could not be applied`, error);
       mirror.skip(envelope.serverSeq);
       // A host sends a second snapshot only after an unsubscribe.
-      this.#exchange.notify("unsubscribe", { channel: envelope.channel });
+      this.#rpc.notify("unsubscribe", { channel: envelope.channel });
       this.#subscribe(envelope.channel);
     }
   }
@@ -193,7 +193,7 @@ export class Subscriptions {
 
   /** @param {string} uri */
   #subscribe(uri) {
-    this.#exchange.ask("subscribe", { channel: uri }, {
+    this.#rpc.request("subscribe", { channel: uri }, {
       resolve: ({ snapshot }) => this.#snapshotReceived(uri, snapshot),
       reject: (error) => {
         if (error.code !== "lost") this.gone(uri, error);
@@ -218,7 +218,7 @@ export class Subscriptions {
   #send(mirror, pending) {
     if (mirror.confirmed === undefined) return;
     pending.isSent = true;
-    this.#exchange.send(messageOf(mirror, pending));
+    this.#rpc.send(messageOf(mirror, pending));
   }
 }
 

@@ -20,6 +20,9 @@ const CHOOSE = "Choose a version before sending.";
 
 let count = 0;
 
+/** A refusal is an error of the field, which reports that it changed. */
+const shownByField = () => {};
+
 /** @param {string} kind @param {string} label @param {() => void} act */
 const smallButton = (kind, label, act) =>
   h("button", { class: `small ${kind}`, onclick: act }, label);
@@ -61,7 +64,6 @@ export class QuestionView {
     this.conflict = new ConflictPrompt(question, this.field, () => this.input.focus());
     this.element = this.#layout();
     this.off = this.field.on("change", () => this.update());
-    this.update();
   }
 
   // Layout
@@ -117,6 +119,7 @@ export class QuestionView {
     );
   }
 
+  /** Drawn by its form, and when its field changes. */
   update() {
     const { field, question, context } = this;
     const isOpen = context.access.mayAnswer && !field.isClosed && !this.isLocked;
@@ -208,6 +211,7 @@ export class QuestionView {
 
   /** @param {boolean} isLocked */
   lock(isLocked) {
+    if (isLocked === this.isLocked) return;
     this.isLocked = isLocked;
     this.update();
   }
@@ -218,8 +222,12 @@ export class QuestionView {
   #edited(value) {
     if (this.problem && !this.input.problem()) this.problem = undefined;
     const isUnset = value === undefined && this.field.state === "empty" && !this.field.isDirty;
-    if (!isUnset) this.field.edit(value);
-    this.context.edited(this);
+    if (!isUnset) {
+      this.field.edit(value);
+      return;
+    }
+    this.#showProblem();
+    this.context.redrawForms();
   }
 
   #left() {
@@ -230,6 +238,7 @@ export class QuestionView {
   #checkLeft() {
     if (this.field.isClosed || this.field.theirs || this.element.contains(document.activeElement))
       return;
+    this.update(); // a default that was emptied still counts, so it is shown again
     const isEmpty = this.value() === undefined && !this.input.problem();
     if (isEmpty || this.field.state === "submitted") {
       this.problem = undefined;
@@ -258,20 +267,20 @@ export class QuestionView {
       this.input.focus();
       return false;
     }
-    if (this.field.state !== "submitted") this.field.submit(value).catch(() => this.update());
-    this.context.session.editing();
+    if (this.field.state !== "submitted") this.field.submit(value).catch(shownByField);
+    this.context.session.stopTyping();
     return true;
   }
 
   #skip() {
     this.problem = undefined;
-    this.field.skip().catch(() => this.update());
+    this.field.skip().catch(shownByField);
     this.confirmed(this);
   }
 
   #clear() {
     this.problem = undefined;
-    this.field.clear().catch(() => this.update());
+    this.field.clear().catch(shownByField);
     this.input.focus();
   }
 
@@ -280,7 +289,7 @@ export class QuestionView {
   #focusLeft({ relatedTarget }) {
     if (relatedTarget instanceof Node && this.element.contains(relatedTarget)) return;
     afterClick(() => {
-      if (!this.element.contains(document.activeElement)) this.context.session.editing();
+      if (!this.element.contains(document.activeElement)) this.context.session.stopTyping();
     });
   }
 

@@ -7,6 +7,7 @@
 /** @import { QuestionView } from "./question.js" */
 /** @import { Mode } from "./request-footer.js" */
 /** @import { Group } from "./request-groups.js" */
+import { same } from "../client/reducers/updates.js";
 import { REVIEW_CHANGED } from "../client/session.js";
 import { counted, labelOf, subjectOf } from "../text/format.js";
 import { WHY_ID } from "../views/access.js";
@@ -37,6 +38,8 @@ export class RequestForm {
   mode = /** @type {Mode} */ ("form");
   /** @type {Delayed | undefined} */
   leaving = undefined;
+  /** @type {object | undefined} what all questions show besides their fields, as drawn last */
+  shared = undefined;
 
   /** @param {SessionContext} context @param {Group} group */
   constructor(context, group) {
@@ -46,7 +49,7 @@ export class RequestForm {
     this.header = new RequestHeader(context, this.titleId);
     this.body = new RequestBody(context, {
       confirmed: (from) => this.#next(from),
-      visited: () => this.refresh(),
+      visited: () => this.#drawOverview(),
     });
     this.reviewed = h("div", { class: "request-review", hidden: true });
     this.element = h(
@@ -77,14 +80,19 @@ export class RequestForm {
     attribute(this.element, "data-long", this.views.length > LONG);
     for (const view of this.views) view.lock(!this.#isOpen);
     this.header.build(this.group);
-    this.update(this.group);
+    this.shared = undefined;
+    this.#draw();
   }
 
   get views() {
     return this.body.views;
   }
 
-  /** @param {Group} group */
+  /**
+   * The group, one of its fields, presence or access may have changed.
+   *
+   * @param {Group} group
+   */
   update(group) {
     const isSame = isSameShape(this.group, group);
     this.group = group;
@@ -92,9 +100,33 @@ export class RequestForm {
       this.#questionsChanged();
       return;
     }
-    this.header.update(group);
+    this.#draw();
+  }
+
+  #draw() {
+    this.header.update(this.group);
     this.#followCompletion();
-    this.refresh();
+    this.#drawQuestions();
+    this.#drawOverview();
+  }
+
+  /**
+   * A question draws itself when its field changes. All of them are drawn when something else changes that
+   * they show: whether the viewer may answer, who the viewer is, and who else is here and types.
+   */
+  #drawQuestions() {
+    const { access, me, session } = this.context;
+    const shared = { mayAnswer: access.mayAnswer, me, others: session.others };
+    if (same(shared, this.shared)) return;
+    this.shared = shared;
+    for (const view of this.views) view.update();
+  }
+
+  /** What is shown about all questions together: the strip, the review and the footer. */
+  #drawOverview() {
+    this.body.strip?.update();
+    if (this.mode === "review") this.#showReview();
+    this.#showFooter();
   }
 
   /** A pending decline or dismissal does not apply; the focus stays in the same question. */
@@ -118,18 +150,6 @@ export class RequestForm {
     return session.completions.find(({ requestId }) =>
       this.group.requests.some(({ id }) => id === requestId),
     );
-  }
-
-  /** Presence, access or a field changed. */
-  refresh() {
-    for (const view of this.views) view.update();
-    this.marks();
-  }
-
-  marks() {
-    this.body.strip?.update();
-    if (this.mode === "review") this.#showReview();
-    this.#showFooter();
   }
 
   // The footer
@@ -204,14 +224,14 @@ export class RequestForm {
       return;
     }
     if (!this.body.focusAfter(from)) this.footer.focus();
-    this.marks();
+    this.#drawOverview();
   }
 
   #submitAll() {
     for (const view of this.views) {
       if (isSent(view)) view.submitNow();
     }
-    this.marks();
+    this.#drawOverview();
   }
 
   #acceptPressed() {
@@ -313,7 +333,7 @@ export class RequestForm {
    */
   #complete(response, answers) {
     const { session } = this.context;
-    session.editing();
+    session.stopTyping();
     this.footer.fail(undefined);
     this.#lock(true);
     for (const { id } of this.group.requests) {

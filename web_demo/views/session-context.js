@@ -4,7 +4,6 @@
 /** @import { Host } from "../client/host.js" */
 /** @import { Session } from "../client/session.js" */
 /** @import { Author, InputRequest, Present } from "../client/types.d.ts" */
-/** @import { QuestionView } from "../form/question.js" */
 /** @import { Access, Viewer } from "./access.js" */
 import { activityOf, isRecording } from "../client/session-list.js";
 import { capital } from "../text/format.js";
@@ -24,13 +23,13 @@ export class SessionContext {
    * @param {Host} host
    * @param {Viewer} viewer
    * @param {Session} session
-   * @param {(view: QuestionView) => void} edited the viewer typed into a question
+   * @param {() => void} redrawForms in the next frame
    */
-  constructor(host, viewer, session, edited) {
+  constructor(host, viewer, session, redrawForms) {
     this.host = host;
     this.viewer = viewer;
     this.session = session;
-    this.edited = edited;
+    this.redrawForms = redrawForms;
   }
 
   /** As last reported by the host: the role stays the same while offline. */

@@ -41,6 +41,8 @@ export class SessionView {
   empty = h("div", { class: "empty" });
   jump = h("button", { class: "jump", hidden: true, onclick: () => this.#toEnd() }, "New below");
   isFollowing = true;
+  /** More than the forms is to be drawn. */
+  isStale = false;
   size = 0;
   asked = 0;
   /** @type {string | undefined} */
@@ -58,7 +60,7 @@ export class SessionView {
   /** @param {Host} host @param {Viewer} viewer @param {string} uri */
   constructor(host, viewer, uri) {
     this.session = host.open(uri);
-    this.context = new SessionContext(host, viewer, this.session, () => this.marksSoon());
+    this.context = new SessionContext(host, viewer, this.session, () => this.drawSoon());
     this.header = new SessionHeader(this.context, () => this.composer.stopTurn());
     this.timeline = new Timeline(this.context);
     this.composer = new Composer(this.context);
@@ -93,15 +95,14 @@ export class SessionView {
       (group) => new RequestForm(this.context, group),
     );
     this.isLive = host.isLive;
-    this.renderSoon = oncePerFrame(() => this.render());
-    this.answersSoon = oncePerFrame(() => this.#updateAnswers());
-    this.marksSoon = oncePerFrame(() => this.#marks());
+    this.drawSoon = oncePerFrame(() => (this.isStale ? this.render() : this.#drawForms()));
     this.offs = this.#listen();
     this.render();
   }
 
   #listen() {
-    const { session, renderSoon } = this;
+    const { session } = this;
+    const renderSoon = () => this.renderSoon();
     document.addEventListener("visibilitychange", renderSoon);
     return [
       () => document.removeEventListener("visibilitychange", renderSoon),
@@ -109,7 +110,7 @@ export class SessionView {
       session.on("presence", () => this.#presenceChanged()),
       session.on("phase", renderSoon),
       session.on("closed", (closing) => this.#closed(closing)),
-      session.on("field", () => this.marksSoon()),
+      session.on("field", () => this.drawSoon()),
       this.context.host.on("root", renderSoon),
       this.context.host.on("status", () => this.#statusChanged()),
       this.context.viewer.on("change", renderSoon),
@@ -118,7 +119,14 @@ export class SessionView {
 
   // Drawing
 
+  /** Everything; `drawSoon` draws only the forms, unless everything is due. */
+  renderSoon() {
+    this.isStale = true;
+    this.drawSoon();
+  }
+
   render() {
+    this.isStale = false;
     const { state, phase } = this.session;
     this.header.update();
     const isThere = state !== undefined && phase !== "gone";
@@ -147,11 +155,11 @@ export class SessionView {
    * @param {Change<SessionState>} change
    */
   #changed({ action }) {
-    if (action?.type === "session/inputAnswerChanged") this.answersSoon();
+    if (action?.type === "session/inputAnswerChanged") this.drawSoon();
     else this.renderSoon();
   }
 
-  #updateAnswers() {
+  #drawForms() {
     for (const group of groupsOf(shownRequests(this.session))) this.groups.get(group.key)?.update(group);
   }
 
@@ -236,12 +244,8 @@ export class SessionView {
       this.shownRole = role;
       this.renderSoon();
     }
-    for (const form of this.groups.views()) form.refresh();
+    this.drawSoon();
     this.prompt.update();
-  }
-
-  #marks() {
-    for (const form of this.groups.views()) form.marks();
   }
 
   // Announcements

@@ -105,7 +105,6 @@ class Device(Lines):
     def type(self, question: str, text: str, *, pause: float = 0) -> None:
         """A keystroke at a time, into the field that has the focus now."""
         self.run(
-            "session.editing(request().id, question);"
             "for (let i = 1; i <= typed.length; i++) {"
             "  field(question).edit(text(typed.slice(0, i)));"
             "  if (pause) await sleep(pause);"

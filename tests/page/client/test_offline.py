@@ -146,7 +146,7 @@ def test_conflict_survives_a_reload(session: str, pages: Pages) -> None:
     assert ana.run("field('name').theirs.value.value") == "Kale"
 
 
-@pytest.mark.parametrize("again", ["session.editing()", "reload(); open(uri);"])
+@pytest.mark.parametrize("again", ["session.stopTyping()", "reload(); open(uri);"])
 def test_sent_draft_gives_way_once_typing_stops(session: str, pages: Pages, again: str) -> None:
     ana, bo = pages
     ana.type("name", "Leeks")

@@ -54,7 +54,7 @@ def test_remote_draft_is_shown_while_nobody_types(pages: Pages) -> None:
     ana, bo = pages
     ana.type("name", "Leeks")
     bo.until("field('name').value?.value === 'Leeks'")
-    ana.run("session.editing()")
+    ana.run("session.stopTyping()")
     bo.type("name", "Leeks and kale")
     ana.until("field('name').value?.value === 'Leeks and kale'")
     assert ana.run("field('name').theirs ?? null") is None

@@ -7,9 +7,10 @@ import { Subscriptions, PENDING_LIMIT } from "../../../web_demo/client/subscript
 import { ConnectionStatus, HostClock } from "../../../web_demo/client/connection-status.js";
 import { Credential } from "../../../web_demo/client/credential.js";
 import { outcomeIn, isEcho } from "../../../web_demo/client/echoes.js";
+import { DraftField } from "../../../web_demo/client/draft-field.js";
 import { ClientError } from "../../../web_demo/client/errors.js";
 import { Events } from "../../../web_demo/client/events.js";
-import { Exchange, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
+import { JsonRpcClient, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
 import { newId } from "../../../web_demo/client/tab-identity.js";
 import { BrowserStorage, MemoryStorage } from "../../../web_demo/client/storage.js";
 import { Pending } from "../../../web_demo/client/mirror.js";
@@ -311,7 +312,7 @@ test("typing is reported again in time, and a hidden page reports at once that i
 // Limits
 
 test("more unconfirmed actions than the limit are refused", () => {
-  const subscriptions = new Subscriptions(client(), new Exchange(), () => 7);
+  const subscriptions = new Subscriptions(client(), new JsonRpcClient(), () => 7);
   const mirror = subscriptions.watch(SESSION);
   const dispatch = (seq) => subscriptions.dispatch(mirror, new Pending(seq, rename("x"), 1, () => {}));
   for (let seq = 1; seq <= PENDING_LIMIT; seq += 1) dispatch(seq);
@@ -393,6 +394,49 @@ test("a snapshot shows what arrived; the rest is repeated if that is idempotent"
     [{ type: "session/titleChanged", title: "x" }, "repeat"],
   ];
   for (const [action, outcome] of cases) assert.equal(outcomeIn(held, action), outcome, action.type);
+});
+
+// Fields
+
+/** A field of a session that can send, and how what it sends last has failed. */
+function openField() {
+  const sent = [];
+  const questions = Object.assign(new Events(), {
+    uri: SESSION,
+    outbox: { dispatchDraft: (_, failed) => sent.push(failed) },
+    storage: new BrowserStorage(new MemoryStorage(), "tab", "scope"),
+    typing: { at() {}, isAt: () => false },
+    question: () => ({ id: "q", kind: "text", message: "Where to?" }),
+    canSendDrafts: () => true,
+  });
+  const field = new DraftField(questions, "r", "q", undefined);
+  return { field, fails: (code) => sent.at(-1)(new ClientError(code, "no")) };
+}
+
+const draft = (value) => ({ state: "draft", value: { kind: "text", value } });
+
+test("a draft that was not delivered over someone else's is reported as a conflict", () => {
+  const { field, fails } = openField();
+  field.edit(draft("by boat").value);
+  field.flush();
+  field.received(draft("by train"));
+  const reported = [];
+  field.on("change", () => reported.push(field.phase));
+  fails("lost");
+  assert.deepEqual(reported, ["contested"]);
+});
+
+test("a text that was replaced is offered until it comes back, and is one's own then", () => {
+  const { field } = openField();
+  field.edit(draft("by boat").value);
+  field.flush();
+  field.received(draft("by boat"), 1);
+  field.received({ ...draft("by train"), _meta: { by: { id: "ben", name: "Ben" } } });
+  assert.equal(field.alternative.kind, "replaced");
+  assert.equal(field.isOwn, false);
+  field.received(draft("by boat"));
+  assert.equal(field.alternative, undefined);
+  assert.equal(field.isOwn, true);
 });
 
 // Storage

@@ -12,13 +12,13 @@
  * } from "../types.d.ts"
  */
 import { activeTurn, identity, withTurn } from "./turns.js";
-import { present, updated, withStatus } from "./updates.js";
+import { updated, withoutUndefined, withStatus } from "./updates.js";
 
 /** @param {SessionState} state @param {ToolCallStart} action */
 export function toolCallStart(state, action) {
   const turn = activeTurn(state, action.turnId);
   if (!turn) return state;
-  const toolCall = present({ status: /** @type {const} */ ("streaming"), ...identity(action) });
+  const toolCall = withoutUndefined({ status: /** @type {const} */ ("streaming"), ...identity(action) });
   return withTurn(state, {
     responseParts: [...turn.responseParts, { kind: "toolCall", toolCall }],
   });
@@ -50,7 +50,7 @@ export const toolCallReady = (state, action) =>
  * @returns {Running}
  */
 const allowed = (call, action, confirmed) =>
-  present({
+  withoutUndefined({
     status: "running",
     ...identity(call),
     invocationMessage: action.invocationMessage,
@@ -64,7 +64,7 @@ const allowed = (call, action, confirmed) =>
  * @returns {PendingConfirmation}
  */
 const asking = (call, action) =>
-  present({
+  withoutUndefined({
     status: "pending-confirmation",
     ...identity(call),
     invocationMessage: action.invocationMessage,
@@ -86,7 +86,7 @@ export const toolCallConfirmed = (state, action) =>
 
 /** @param {PendingConfirmation} call @param {ToolCallConfirmed} action @returns {ToolCall} */
 const approved = (call, action) =>
-  present({
+  withoutUndefined({
     status: "running",
     ...identity(call),
     invocationMessage: call.invocationMessage,
@@ -97,7 +97,7 @@ const approved = (call, action) =>
 
 /** @param {PendingConfirmation} call @param {ToolCallConfirmed} action @returns {ToolCall} */
 const denied = (call, action) =>
-  present({
+  withoutUndefined({
     status: "cancelled",
     ...identity(call),
     invocationMessage: call.invocationMessage,
@@ -124,7 +124,7 @@ export const toolCallComplete = (state, action) =>
  */
 function withResult(call, { result, requiresResultConfirmation }) {
   const ran = call.status === "running";
-  return present({
+  return withoutUndefined({
     status: requiresResultConfirmation ? "pending-result-confirmation" : "completed",
     ...identity(call),
     invocationMessage: call.invocationMessage,
@@ -145,7 +145,7 @@ export const toolCallResultConfirmed = (state, action) =>
     withCall(state, action, (call) => {
       if (call.status !== "pending-result-confirmation") return call;
       if (action.approved) return /** @type {Completed} */ ({ ...call, status: "completed" });
-      return present({
+      return withoutUndefined({
         status: /** @type {const} */ ("cancelled"),
         ...identity(call),
         invocationMessage: call.invocationMessage,

@@ -11,10 +11,10 @@ import {
   filled,
   IS_READ,
   marked,
-  present,
   touched,
   updated,
   withErrorStatus,
+  withoutUndefined,
   withStatus,
 } from "./updates.js";
 
@@ -120,7 +120,7 @@ function partId(part) {
 export function ended(state, turnId, how, at, error) {
   const active = activeTurn(state, turnId);
   if (!active) return state;
-  const turn = present({
+  const turn = withoutUndefined({
     id: active.id,
     message: active.message,
     responseParts: active.responseParts.map(settled),
@@ -159,7 +159,7 @@ export const identity = (call) => ({
 
 /** @param {ToolCall} call @returns {Cancelled} */
 function skipped(call) {
-  return present({
+  return withoutUndefined({
     status: /** @type {const} */ ("cancelled"),
     ...identity(call),
     invocationMessage: call.invocationMessage || "",

@@ -39,17 +39,17 @@ export function updated(value, changes) {
   const names = /** @type {(keyof T)[]} */ (Object.keys(changes));
   return names.every((name) => same(value[name], changes[name]))
     ? value
-    : present({ ...value, ...changes });
+    : withoutUndefined({ ...value, ...changes });
 }
 
 /**
- * The object without keys that are `undefined`, which a state never has.
+ * The same object, from which keys that are `undefined` are removed: a state never has them.
  *
  * @template {object} T
  * @param {T} value
  * @returns {T}
  */
-export function present(value) {
+export function withoutUndefined(value) {
   for (const [name, field] of Object.entries(value)) {
     if (field === undefined) delete value[/** @type {keyof T} */ (name)];
   }

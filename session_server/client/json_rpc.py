@@ -1,4 +1,4 @@
-"""Frames of one connection: what a host sends, commands and their responses."""
+"""The JSON-RPC messages of one connection: requests with their responses, and notifications."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -26,7 +26,7 @@ ABSENT = msgspec.Raw(b"")
 
 
 class HostMessage(Wire, frozen=True, kw_only=True):
-    """Any frame: an answer has an `id`, a notification a `method`."""
+    """Any frame: a response has an `id`, a notification a `method`."""
 
     jsonrpc: Literal["2.0"]
     id: Json = None
@@ -67,21 +67,21 @@ decode_presence: Decoder[PresenceChangedParams] = Decoder(PresenceChangedParams)
 decode_removed: Decoder[SessionRemovedParams] = Decoder(SessionRemovedParams)
 
 
-Answer: TypeAlias = msgspec.Raw | ClientError
-Answered: TypeAlias = Callable[[Answer], None]
+Response: TypeAlias = msgspec.Raw | ClientError
+Callback: TypeAlias = Callable[[Response], None]
 
 
-class Exchange:
+class JsonRpcClient:
     def __init__(self) -> None:
         self.on_output: Callable[[], None] = lambda: None
         self._out: list[bytes | Pending] = []
-        self._asked: dict[int, Answered] = {}
+        self._requests: dict[int, Callback] = {}
         self._request_id = 0
 
-    def ask(self, frame: Any, params: Any, answered: Answered) -> None:
+    def request(self, frame: Any, params: Any, callback: Callback) -> None:
         """`frame` is the class of the command."""
         self._request_id += 1
-        self._asked[self._request_id] = answered
+        self._requests[self._request_id] = callback
         self._put(encode(frame(jsonrpc=JSONRPC, id=self._request_id, params=params)))
 
     def send(self, pending: Pending) -> None:
@@ -95,10 +95,10 @@ class Exchange:
     def unsubscribe(self, channel: Uri) -> None:
         self._put(encode(frames.Unsubscribe(jsonrpc=JSONRPC, params=Params(channel=channel))))
 
-    def answer(self, request_id: object, answer: Answer) -> None:
-        answered = self._asked.pop(request_id, None) if isinstance(request_id, int) else None
-        if answered is not None:
-            answered(answer)
+    def receive(self, request_id: object, response: Response) -> None:
+        callback = self._requests.pop(request_id, None) if isinstance(request_id, int) else None
+        if callback is not None:
+            callback(response)
 
     def drain(self) -> list[bytes]:
         """Returns and clears the frames to write now; only these can have arrived."""
@@ -111,12 +111,12 @@ class Exchange:
         return sent
 
     def end(self, error: ClientError) -> None:
-        """The connection has ended: no answer will come. Ids start again on the next one."""
+        """The connection has ended: no response will come. Ids start again on the next one."""
         self._out.clear()
         self._request_id = 0
-        asked, self._asked = self._asked, {}
-        for answered in asked.values():
-            answered(error)
+        requests, self._requests = self._requests, {}
+        for callback in requests.values():
+            callback(error)
 
     def _put(self, outgoing: bytes | Pending) -> None:
         self._out.append(outgoing)

@@ -1,4 +1,4 @@
-/** When the draft of one field is saved in the browser's storage, and the earlier text to offer. */
+/** What one field has in the browser's storage (`storage.js`), and when it is saved there. */
 
 /** @import { BrowserStorage, StoredText } from "./storage.js" */
 /** @import { Answer, Author, Question, Value } from "./types.d.ts" */
@@ -12,8 +12,8 @@ const SAVE_INTERVAL = 250;
  * @typedef {{ answer?: Answer, base?: Answer, sent: readonly (Answer | null)[] }} UnsentDraft
  */
 
-/** A field's entries in the browser's storage: its unsent draft, and an earlier text to offer. */
-export class DraftSaver {
+/** Two entries: the field's unsent draft, and an earlier text to offer. */
+export class DraftStorage {
   /** @type {StoredText | undefined} typed for the same question before, and not included */ text;
   #storage;
   #name;
@@ -35,14 +35,14 @@ export class DraftSaver {
     this.#unsent = unsent;
   }
 
-  soon() {
+  saveSoon() {
     if (this.#timer) return;
     const delay = this.#savedAt + SAVE_INTERVAL - Date.now();
-    if (delay <= 0) this.now();
-    else this.#timer = setTimeout(() => this.now(), delay);
+    if (delay <= 0) this.saveNow();
+    else this.#timer = setTimeout(() => this.saveNow(), delay);
   }
 
-  now() {
+  saveNow() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const unsent = this.#unsent();
