@@ -132,7 +132,7 @@ class Calls:
                 return refusal
             same = same_call(record, call, stamp.at) if call_id is None else None
             if same is not None:
-                if departure.is_needed(same.id):
+                if departure.request_wait(same.id):
                     return ()
                 same = same_call(record, call, stamp.at, self.requesters)
             found = call.id if same is None else same.id
@@ -147,7 +147,7 @@ class Calls:
             return (*batch, *title_change(record, title(record, call)))
 
         await self.driver.start(uri, call, plan, principal.author)
-        if await departure.has_waited():
+        if await departure.wait_if_requested():
             await self.driver.start(uri, call, plan, principal.author)
         self._remember(found, uri)
         return found

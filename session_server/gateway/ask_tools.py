@@ -204,7 +204,7 @@ class AskTools:
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
             latest = same_ask(record, stem, stamp.at)
-            if latest is not None and departure.is_needed(latest):
+            if latest is not None and departure.request_wait(latest):
                 return ()
             known = same_ask(record, stem, stamp.at, self._requesters)
             found = known or request.id
@@ -218,7 +218,7 @@ class AskTools:
             return (*batch, *title_change(record, _new_title(caller, record, title)))
 
         await write(self._host, uri, plan, by=caller.principal.author)
-        if await departure.has_waited():
+        if await departure.wait_if_requested():
             await write(self._host, uri, plan, by=caller.principal.author)
         return found
 
