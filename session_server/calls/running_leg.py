@@ -28,7 +28,7 @@ REPORT_SECONDS = 0.5
 
 
 class RunningLeg:
-    """Has its questions asked, one at a time, and brings back the answers (an `Asker`)."""
+    """Has its questions asked, one at a time, and brings back the answers (`CallCallbacks`)."""
 
     def __init__(
         self, driver: "CallDriver", uri: Uri, call_id: str, leg: int, log_level: str | None

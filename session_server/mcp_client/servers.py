@@ -17,7 +17,12 @@ from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.pool import BorrowedLink, Pools
 from session_server.mcp_client.progress import LEVELS
 from session_server.mcp_client.revisions import Revisions
-from session_server.mcp_client.shared_connections import Asker, SharedLink, Signal, ToolHabits
+from session_server.mcp_client.shared_connections import (
+    CallCallbacks,
+    SharedLink,
+    Signal,
+    ToolHabits,
+)
 from session_server.schemas.errors import UnreachableError
 
 
@@ -50,7 +55,7 @@ class Server:
     @contextlib.asynccontextmanager
     async def lend(
         self,
-        asker: Asker,
+        callbacks: CallCallbacks,
         name: str,
         *,
         capabilities: Mapping[str, Any] | None = None,
@@ -69,20 +74,20 @@ class Server:
         if await self._spoken(wanted, main, capabilities, principal) == LEGACY:
             pool = await self.pools.of(capabilities, principal)
             tool = self.main.tools.get(name)
-            async with pool.lend(asker, name, tool, self._habits, principal) as (shared, call):
+            async with pool.lend(callbacks, name, tool, self._habits, principal) as (shared, call):
                 await shared.set_log_level(self._log_level)
-                with shared.logging_to(asker, principal):
+                with shared.logging_to(callbacks, principal):
                     yield BorrowedLink(shared.link, self.main.tools, capabilities, call)
         elif self.config.url is None:
             shared = await self._modern_process(main)
-            with shared.logging_to(asker, principal):
+            with shared.logging_to(callbacks, principal):
                 yield BorrowedLink(shared.link, self.main.tools, capabilities)
         elif not (posts := self._http_posts()).is_for_sdk:
-            link = HttpLink(posts, main, asker.logged)
+            link = HttpLink(posts, main, callbacks.logged)
             yield BorrowedLink(link, self.main.tools, capabilities)
         else:
-            callbacks = callbacks_for_one_request(self.config, asker.logged)
-            async with Link(self.config, callbacks).opened(MODERN, main) as opened:
+            own = callbacks_for_one_request(self.config, callbacks.logged)
+            async with Link(self.config, own).opened(MODERN, main) as opened:
                 yield BorrowedLink(opened, self.main.tools, capabilities)
 
     def is_at_hand(self, name: str, preferred: Era) -> bool:
