@@ -70,16 +70,18 @@ class ClientCalls:
         with as_mcp_errors(self._config.name), requester.connected():
             uri, call_id = await self._call(caller, method, state)
             async with self._unless_cancelled(caller, call_id):
-                asking = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
-                await asking.accept(state)
+                questions = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
+                await questions.accept(state)
                 with requester.while_connected(self._host.askers.waiting(uri, call_id)):
-                    found = await self._followed(caller, uri, call_id, asking)
-                    if isinstance(found, ClientRound) and await asking.accept_ahead(found, state):
-                        found = await self._followed(caller, uri, call_id, asking)
+                    found = await self._followed(caller, uri, call_id, questions)
+                    if isinstance(found, ClientRound) and await questions.accept_ahead(
+                        found, state
+                    ):
+                        found = await self._followed(caller, uri, call_id, questions)
             if not isinstance(found, CallView):
                 plain = {"session": uri, "call": call_id}
                 return {
-                    **try_again(requester, state, plain | asking.carried(found)),
+                    **try_again(requester, state, plain | questions.carried(found)),
                     **({} if found is None else {"inputRequests": found.questions}),
                 }
             self._calls.hand_over(caller.principal, call_id, requester)
@@ -158,7 +160,7 @@ class ClientCalls:
             raise
 
     async def _followed(
-        self, caller: McpCaller, uri: Uri, call_id: str, asking: ClientQuestions
+        self, caller: McpCaller, uri: Uri, call_id: str, questions: ClientQuestions
     ) -> CallView | ClientRound | None:
         """Until it has ended, its 2026-era client is to be asked, or it was held for its time."""
         message = ""
@@ -169,9 +171,9 @@ class ClientCalls:
                 raise lost_state_error()
             if not call.is_open:
                 return view_of(record, call)
-            is_asked = asking.answerable(record) is not None
+            is_asked = questions.answerable(record) is not None
             now = _message(record, call, partial(caller.where_to_answer, uri), is_asked=is_asked)
-            return asking.next(record) or (now if now != message else None)
+            return questions.next(record) or (now if now != message else None)
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
             nonlocal message
@@ -186,7 +188,7 @@ class ClientCalls:
         driver = self._calls.driver
         with driver.reports.listening(call_id) as reports:
             async with (
-                asking.passing_on(),
+                questions.asking_client(),
                 passing_logs(caller, driver.logs.of(call_id)),
                 passing(reports, progress.pass_on),
             ):
