@@ -7,7 +7,7 @@ modern_requests      single requests of 2026-era clients, which need no session
 proxy                a configured server as clients see it
 client_calls         calls that clients make; client_questions asks their users
 ask_tools            tools with which agents ask people
-long_requests        requests that are held, with progress; carried_state for clients that come back
+long_requests        requests that are held, with progress; request_state for clients that come back
 announcements        changes and log messages that a server reports by itself
 gateway_sessions     in which session a call or question is
 mcp_callers          who makes a request; mcp_errors, how it is refused

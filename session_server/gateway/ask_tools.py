@@ -22,11 +22,11 @@ from mcp_types import (
 
 from session_server import __version__
 from session_server.calls.requesters import DepartureCheck, Requesters
-from session_server.gateway.carried_state import carried_in, sealing, try_again
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
 from session_server.gateway.mcp_callers import Context, McpCaller, as_asker
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
+from session_server.gateway.request_state import input_required_result, request_state_in, sealing
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.reducers.batches import Batch, judged_batch, note, title_change
@@ -170,7 +170,7 @@ class AskTools:
     # Asking
 
     async def _ask(self, caller: McpCaller, params: CallToolRequestParams) -> Any:
-        state, requester = carried_in(caller.ctx.params), caller.requester
+        state, requester = request_state_in(caller.ctx.params), caller.requester
         uri: Uri = state.get("session") or session_for(caller, "ask", None)
         asked = decode_ask(encode(params.arguments or {}))
         request_id: str = state.get("request") or await self._asked(caller, uri, asked)
@@ -185,7 +185,7 @@ class AskTools:
         with requester.while_connected(self._host.askers.waiting(uri, request_id)):
             outcome = await hold(caller, wait, self._limits, LegProgress(caller), lambda: message)
         if outcome is None:
-            return try_again(requester, state, {"session": uri, "request": request_id})
+            return input_required_result(requester, state, {"session": uri, "request": request_id})
         requester.when_fetched(partial(self._collect, uri, request_id))
         return _result(outcome_note(outcome), ask_result(outcome, uri))
 

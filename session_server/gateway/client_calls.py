@@ -14,7 +14,6 @@ from mcp import MCPError
 from mcp_types import INTERNAL_ERROR
 
 from session_server.calls.service import Calls
-from session_server.gateway.carried_state import carried_in, try_again
 from session_server.gateway.client_questions import CAN_ASK, ClientQuestions
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import (
@@ -26,6 +25,7 @@ from session_server.gateway.long_requests import (
 )
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
+from session_server.gateway.request_state import input_required_result, request_state_in
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
@@ -64,11 +64,12 @@ class ClientCalls:
         self._config = config
         self._limits = limits
 
-    async def perform(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
-        caller, state = McpCaller(ctx), carried_in(ctx.params)
+    async def serve_call(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
+        """The result of the call, or one with which the client is to come back."""
+        caller, state = McpCaller(ctx), request_state_in(ctx.params)
         requester = caller.requester
         with as_mcp_errors(self._config.name), requester.connected():
-            uri, call_id = await self._call(caller, method, state)
+            uri, call_id = await self._find_or_start(caller, method, state)
             async with self._unless_cancelled(caller, call_id):
                 questions = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
                 await questions.accept(state)
@@ -79,15 +80,13 @@ class ClientCalls:
                     ):
                         found = await self._followed(caller, uri, call_id, questions)
             if not isinstance(found, CallView):
-                plain = {"session": uri, "call": call_id}
-                return {
-                    **try_again(requester, state, plain | questions.carried(found)),
-                    **({} if found is None else {"inputRequests": found.questions}),
-                }
+                now = {"session": uri, "call": call_id, **questions.request_state(found)}
+                asked = None if found is None else found.questions
+                return input_required_result(requester, state, now, asked)
             self._calls.hand_over(caller.principal, call_id, requester)
         return _result(found)
 
-    async def _call(
+    async def _find_or_start(
         self, caller: McpCaller, method: CallMethod, state: dict[str, Any]
     ) -> tuple[Uri, str]:
         """The call that this leg belongs to; a new one if there is none."""

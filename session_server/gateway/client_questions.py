@@ -124,8 +124,8 @@ class ClientQuestions:
             shown[key] = {"method": question["method"], "params": kept}
         return msgspec.structs.replace(found, questions=shown)
 
-    def carried(self, asked: ClientRound | None) -> dict[str, Any]:
-        """What the state tells when the client comes back."""
+    def request_state(self, asked: ClientRound | None) -> dict[str, Any]:
+        """What a client that was asked this, or only told to come back, brings again."""
         if asked is None:
             # The key keeps its name: clients may bring states that an earlier version has sealed.
             return {} if self._skipped_round is None else {"passed": self._skipped_round}

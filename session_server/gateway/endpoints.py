@@ -9,13 +9,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from session_server.calls.service import Calls
 from session_server.gateway.announcements import Announcements
 from session_server.gateway.ask_tools import AskTools
-from session_server.gateway.carried_state import sealing
 from session_server.gateway.client_calls import ClientCalls
 from session_server.gateway.gateway_sessions import GatewaySessions
 from session_server.gateway.long_requests import HoldLimits
 from session_server.gateway.mcp_callers import introduce
 from session_server.gateway.mcp_errors import ErrorBodies, not_served, refusal
 from session_server.gateway.proxy import ProxyServer
+from session_server.gateway.request_state import sealing
 from session_server.gateway.routes import PrincipalOf
 from session_server.gateway.server_app import ServerApp
 from session_server.host.awaiting import StateWaiters
@@ -68,7 +68,7 @@ class Gateway:
         calls = ClientCalls(
             self.host, self._calls, self._waiting, self._sessions, server.config, self._limits
         )
-        proxy = ProxyServer(server, main, calls.perform, announcements)
+        proxy = ProxyServer(server, main, calls.serve_call, announcements)
         sealed = sealing(self._key, f"gateway:{server.config.name}")
         proxy.middleware[:] = [announcements.introduced, sealed, proxy.unchanged]
         return ServerApp(self.host, proxy, self._waiting.over, announcements.close)

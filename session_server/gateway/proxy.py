@@ -33,7 +33,7 @@ from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.calls.starting import own_params
 from session_server.schemas.mcp import CallMethod
 
-Perform = Callable[[Context, CallMethod], Awaitable[dict[str, Any]]]
+ServeCall = Callable[[Context, CallMethod], Awaitable[dict[str, Any]]]
 
 
 class Method(NamedTuple):
@@ -72,7 +72,7 @@ class ProxyServer(Server[Any]):
     """
 
     def __init__(
-        self, upstream: Upstream, main: Link, perform: Perform, announcements: Announcements
+        self, upstream: Upstream, main: Link, serve_call: ServeCall, announcements: Announcements
     ) -> None:
         known = main.client.server_info or Implementation(name=upstream.config.name, version="")
         super().__init__(
@@ -94,7 +94,7 @@ class ProxyServer(Server[Any]):
         )
         self._upstream = upstream
         self._capabilities = main.client.server_capabilities
-        self._perform = perform
+        self._serve_call = serve_call
         self._announcements = announcements
         self._results: dict[int, dict[str, Any]] = {}
         self._add_handlers()
@@ -121,7 +121,7 @@ class ProxyServer(Server[Any]):
 
     async def _call(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
         method = cast("CallMethod", ctx.method)
-        return self._bypass_sdk(ctx, await self._perform(ctx, method))
+        return self._bypass_sdk(ctx, await self._serve_call(ctx, method))
 
     async def _set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
         set_log_level(ctx, params.level)
