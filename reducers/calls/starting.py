@@ -54,7 +54,7 @@ def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-def fingerprint_of_request(
+def call_fingerprint(
     principal_id: str, server: str, method: str, own: Mapping[str, Any], key: str | None
 ) -> str:
     """Stable over connections and restarts. `own`: as `own_params` leaves the parameters.

@@ -21,8 +21,8 @@ from session_server.reducers.batches import Batch, title_change
 from session_server.reducers.calls import rounds
 from session_server.reducers.calls.presentation import view_of
 from session_server.reducers.calls.starting import (
+    call_fingerprint,
     check_caller,
-    fingerprint_of_request,
     own_params,
     same_call,
     start,
@@ -258,7 +258,7 @@ class Calls:
             by=principal.author,
             repeatable=method != "tools/call",
             private_arguments=config.private_arguments_of(str(own[NAMES[method]])),
-            fingerprint=fingerprint_of_request(principal.id, server, method, own, key),
+            fingerprint=call_fingerprint(principal.id, server, method, own, key),
             answer_within=None if within is None else int(within * 1000),
             client=client,
             roots=None if "roots" in (capabilities or {}) else config.roots,
