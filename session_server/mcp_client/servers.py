@@ -70,7 +70,7 @@ class Server:
         `preferred` the one for a tool of which nothing is known, if the server speaks both.
         """
         main = await self.main.ready()
-        wanted = era or self._revisions.of_tool(self.config, name) or preferred
+        wanted = era or self._wanted(name, preferred)
         if await self._spoken(wanted, main, capabilities, principal) == LEGACY:
             pool = await self.pools.of(capabilities, principal)
             tool = self.main.tools.get(name)
@@ -91,12 +91,14 @@ class Server:
                 yield BorrowedLink(opened, self.main.tools, capabilities)
 
     def is_at_hand(self, name: str, preferred: Era) -> bool:
-        """Whether a connection is lent at once: calls over 2026-07-28 do not wait for others."""
+        """Whether a connection is lent at once: calls over 2026-07-28 do not wait for others.
+
+        Where the main connection is of the 2025 era, none is.
+        """
         main = self.main.standing
-        if main is None or not main.is_modern:
+        if main is None:
             return False
-        wanted = self._revisions.of_tool(self.config, name) or preferred
-        return wanted == MODERN or not self._can_choose or wanted in self.main.not_spoken
+        return self._known_revision(self._wanted(name, preferred), main) == MODERN
 
     async def request(
         self,
@@ -142,6 +144,18 @@ class Server:
     def _can_choose(self) -> bool:
         return self.config.protocol == "auto"
 
+    def _wanted(self, name: str, preferred: Era) -> Era:
+        return self._revisions.of_tool(self.config, name) or preferred
+
+    def _known_revision(self, wanted: Era, main: Link) -> Era | None:
+        """The revision that is spoken if this one is wanted; `None` if that has to be tried."""
+        of_main = MODERN if main.is_modern else LEGACY
+        if wanted == of_main or not self._can_choose or wanted in self.main.not_spoken:
+            return of_main
+        if wanted == MODERN and self.main.started_as == "auto":
+            return of_main  # it would have been negotiated
+        return None
+
     async def _spoken(
         self,
         wanted: Era,
@@ -154,11 +168,9 @@ class Server:
         Discovery does not tell whether a server speaks 2025-11-25 too; opening a connection does,
         and calls nothing. A server that does not is known until it is reconnected.
         """
-        of_main = MODERN if main.is_modern else LEGACY
-        if wanted == of_main or not self._can_choose or wanted in self.main.not_spoken:
-            return of_main
-        if wanted == MODERN and self.main.started_as == "auto":
-            return of_main  # it would have been negotiated
+        known = self._known_revision(wanted, main)
+        if known is not None:
+            return known
         try:
             if wanted == LEGACY:
                 await (await self.pools.of(capabilities, principal)).check()
@@ -166,7 +178,7 @@ class Server:
                 await self._modern_process(main)
         except UnreachableError:
             self.main.not_spoken.add(wanted)
-            return of_main
+            return MODERN if main.is_modern else LEGACY
         return wanted
 
     def _http_posts(self) -> HttpPosts:
