@@ -115,9 +115,8 @@ class Calls:
         `title`: what the session is called from now on, written with a call that is new.
         Refused: `RefusedError`. No such session: `CommandError`. Else: `InvalidCallError`.
         """
-        record = await self._record(uri)
-        refusal = None if record is None else check_caller(principal, record)
-        if refusal is not None:  # before anything that says which servers there are
+        refusal = check_caller(principal, uri)
+        if refusal is not None:  # before anything that says which servers or sessions there are
             raise RefusedError(refusal)
         call = self._new_call(principal, server, method, params, key, call_id, client)
         call = msgspec.structs.replace(call, lease=lease)
@@ -127,9 +126,6 @@ class Calls:
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
-            refusal = check_caller(principal, record)
-            if refusal is not None:
-                return refusal
             same = same_call(record, call, stamp.at) if call_id is None else None
             if same is not None:
                 if departure.request_wait(same.id):
@@ -200,7 +196,7 @@ class Calls:
         why = reason or f"{subject_name(principal.author)} gave it up."
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
-            return check_caller(principal, record) or rounds.abandon(record, call_id, why, stamp)
+            return check_caller(principal, uri) or rounds.abandon(record, call_id, why, stamp)
 
         await write(self._host, uri, plan, principal.author)
 

@@ -124,7 +124,7 @@ def test_owners_and_agents_make_calls_in_their_sessions() -> None:
         (PHONE, RefusalCode.ROLE),
         (elsewhere, RefusalCode.OTHER_SESSION),
     ):
-        refusal = check_caller(principal, session())
+        refusal = check_caller(principal, SESSION)
         assert (refusal and refusal.code) == code
 
 
