@@ -170,9 +170,13 @@ class ClientCalls:
                 raise lost_state_error()
             if not call.is_open:
                 return view_of(record, call)
-            is_asked = questions.answerable(record) is not None
-            now = _message(record, call, partial(caller.where_to_answer, uri), is_asked=is_asked)
-            return questions.next(record) or (now if now != message else None)
+            answerable = questions.answerable(record)
+            following = questions.next(answerable)
+            if following is not None:
+                return following
+            where, is_asked = partial(caller.where_to_answer, uri), answerable is not None
+            now = _message(record, call, where, is_asked=is_asked)
+            return now if now != message else None
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
             nonlocal message

@@ -110,12 +110,12 @@ class ClientQuestions:
         if is_first_come or AGAIN in answers.given:
             self._skipped_round = answers.round.name
 
-    def next(self, record: SessionRecord) -> ClientRound | None:
-        """What a 2026-era client is to be asked; not twice what people can answer as well."""
-        if not self._caller.is_modern:
-            return None
-        found = self.answerable(record)
-        if found is None or found.name == self._skipped_round:
+    def next(self, found: ClientRound | None) -> ClientRound | None:
+        """Of what is answerable, what a 2026-era client is to be asked.
+
+        Not twice what people can answer as well.
+        """
+        if found is None or not self._caller.is_modern or found.name == self._skipped_round:
             return None
         shown: dict[str, Question] = {}
         for key, question in found.questions.items():
