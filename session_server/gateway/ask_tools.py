@@ -24,7 +24,7 @@ from session_server import __version__
 from session_server.calls.requesters import DepartureCheck, Requesters
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
-from session_server.gateway.mcp_callers import Context, McpCaller, as_asker
+from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.gateway.request_state import input_required_result, request_state_in, sealing
 from session_server.host.awaiting import StateWaiters, write
@@ -37,6 +37,7 @@ from session_server.reducers.forms.ask_forms import (
     same_ask,
 )
 from session_server.reducers.rules.input_rules import outcome_of
+from session_server.reducers.rules.roles import as_asker
 from session_server.reducers.texts import outcome_note, subject
 from session_server.schemas.ahp.actions import ActivityChanged, InputRequested
 from session_server.schemas.codec import Decoder, encode
