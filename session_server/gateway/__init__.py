@@ -1,6 +1,7 @@
 """MCP servers of ours: a gateway to each configured server, and the tools that ask people.
 
-routes               the routes; they load what serves them when a client first comes
+routes               the routes, which load the rest: at the start if MCP servers are configured,
+                     otherwise with the first request
 endpoints            the servers behind the routes, and who may use them
 server_app           one server over HTTP: sessions of clients, bounds
 modern_requests      single requests of 2026-era clients, which need no session

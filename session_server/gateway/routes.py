@@ -61,9 +61,7 @@ class McpRoutes:
         return self._endpoints
 
     async def _import_and_make(self, make: Make) -> None:
-        """The MCP SDK takes a third of the time in which a host starts, and many hosts do without
-        it; a thread loads it, so that others are served meanwhile.
-        """
+        """In a thread, so that others are served meanwhile: it takes a third of a start."""
         try:
             await asyncio.to_thread(import_module, "session_server.gateway.endpoints")
             self._endpoints = make()
