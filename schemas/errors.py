@@ -30,8 +30,8 @@ SessionServerError               code, data, and whether trying again helps
 Errors of one package derive from these and live there: `LogError` in log/protocol.py,
 `ClientError` in client/errors.py, `CliError` in cli/failures.py, and some more. All of them, with
 what each protocol makes of them, are listed in docs/reference/errors.md. The core raises none of
-HTTP or MCP: http/problems.py, gateway/mcp_errors.py, host/connection/peer.py and cli/failures.py
-map them, one module per protocol.
+HTTP or MCP: http/problems.py, gateway/mcp_errors.py, host/connection/peer.py and
+cli/error_mapping.py map them, one module per protocol.
 """
 
 from enum import IntEnum, StrEnum

@@ -80,20 +80,20 @@ def create_app(
         turns = AgentTurns(host, agents_by_name, calls)
         takeover = Takeover(host, EffectRunner(host, turns, calls.driver))
         await host.start()
-        calls.open()
-        takeover.started()
-        tokens = Tokens(host, key)
-        tokens.restarted()
-        mcp.opened(host, waiting, calls, key.made, chosen)
-        if servers:  # the SDK is loaded then, and clients will come
-            await mcp.load()
-        identities = Identities(allowed, tokens)
-        streams = OpenStreams(waiting)
-        app.state.services = Services(host, identities, chosen, waiting, calls, streams)
-        if demo:
-            await open_demo(host)
-            calls.driver.spawn(call_deploy(host, calls))
         try:
+            calls.open()
+            takeover.started()
+            tokens = Tokens(host, key)
+            tokens.restarted()
+            mcp.opened(host, waiting, calls, key.made, chosen)
+            if servers:  # the SDK is loaded then, and clients will come
+                await mcp.load()
+            identities = Identities(allowed, tokens)
+            streams = OpenStreams(waiting)
+            app.state.services = Services(host, identities, chosen, waiting, calls, streams)
+            if demo:
+                await open_demo(host)
+                calls.driver.spawn(call_deploy(host, calls))
             yield
         finally:
             app.state.services = None

@@ -108,8 +108,8 @@ def open_round(
     for shown_key, (key, embedded) in zip(
         masked_names(call, list(requests)), requests.items(), strict=True
     ):
-        made = (raw or {}).get(key) or msgspec.to_builtins(embedded)
-        question = _question(call, key, shown_key, embedded, made, stamp)
+        raw_request = (raw or {}).get(key) or msgspec.to_builtins(embedded)
+        question = _question(call, key, shown_key, embedded, raw_request, stamp)
         if isinstance(question, _Unaskable):
             return failure(record, call_id, leg, question.kind, question.reason, stamp)
         asked.append(question.entry)
@@ -205,7 +205,7 @@ def request_id_of(call_id: str, round_number: int, key: str) -> str:
     return f"{CALL_PREFIX}{quote(call_id, safe='')}/{round_number}/{short}"
 
 
-def fingerprint_of(elicitation: Elicitation) -> str:
+def elicitation_fingerprint(elicitation: Elicitation) -> str:
     """The same question has the same fingerprint, however its schema is ordered."""
     asked = (elicitation.message, elicitation.requested_schema, elicitation.url)
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
@@ -228,10 +228,10 @@ def _question(
     key: str,
     shown_key: str,
     request: EmbeddedRequest,
-    made: dict[str, Any],
+    raw: dict[str, Any],
     stamp: Stamp,
 ) -> _Question | _Unaskable:
-    """`made` is the request as the server made it."""
+    """`raw` is the request as the server made it."""
     request_id = request_id_of(call.id, call.round + 1, shown_key)
     if isinstance(request, RootsRequest) and call.roots is not None:
         entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
@@ -245,12 +245,12 @@ def _question(
     if not _is_for_client(call, kind):
         return shown
     if isinstance(shown, _Question):
-        return shown._replace(entry=msgspec.structs.replace(shown.entry, question=made))
+        return shown._replace(entry=msgspec.structs.replace(shown.entry, question=raw))
     entry = Asked(
         key=key,
         request_id=request_id,
-        fingerprint=fingerprint_of_question(masked(call, made)),
-        question=made,
+        fingerprint=raw_fingerprint(masked(call, raw)),
+        question=raw,
     )
     return _Question(_with_memory(call, entry), None)
 
@@ -264,11 +264,11 @@ def _is_for_client(call: Call, kind: str) -> bool:
     return CLIENT_CAPABILITIES[kind] in (call.client.capabilities or {})
 
 
-def fingerprint_of_question(question: Mapping[str, Any]) -> str:
-    """The same for the same question; an id of an elicitation is new each time."""
-    params = question.get("params") or {}
+def raw_fingerprint(raw: Mapping[str, Any]) -> str:
+    """Of a request as the server made it, without the id of an elicitation: it is always new."""
+    params = raw.get("params") or {}
     same = {k: v for k, v in params.items() if k not in ("elicitationId", "_meta")}
-    text = msgspec.json.encode((question.get("method"), same), order="deterministic")
+    text = msgspec.json.encode((raw.get("method"), same), order="deterministic")
     return hashlib.sha256(text).hexdigest()
 
 
@@ -285,7 +285,9 @@ def _elicited(
         key=key,
         request_id=request_id,
         # Without secrets: recordings hold it, and a short secret could be guessed from it.
-        fingerprint=fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden)),
+        fingerprint=elicitation_fingerprint(
+            msgspec.structs.replace(shown, requested_schema=hidden)
+        ),
         schema=None if is_url else elicitation.requested_schema or EMPTY_FORM,
         elicitation_id=elicitation.elicitation_id if is_url else None,
     )

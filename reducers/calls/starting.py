@@ -32,6 +32,7 @@ from session_server.schemas.record import (
     Finished,
     SessionRecord,
 )
+from session_server.schemas.wire import Uri
 
 OF_THE_LEG = ("inputResponses", "requestState")
 OF_THE_WIRE = ("progressToken",)
@@ -54,7 +55,7 @@ def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-def fingerprint_of_request(
+def call_fingerprint(
     principal_id: str, server: str, method: str, own: Mapping[str, Any], key: str | None
 ) -> str:
     """Stable over connections and restarts. `own`: as `own_params` leaves the parameters.
@@ -82,11 +83,11 @@ def same_call(
     return None
 
 
-def check_caller(principal: Principal, record: SessionRecord) -> Refusal | None:
-    """Why this principal may not call anything here, if so."""
+def check_caller(principal: Principal, uri: Uri) -> Refusal | None:
+    """Why this principal may not call anything in this session, if so."""
     if not principal.may_create:
         return Refusal(code=RefusalCode.ROLE, message=NO_CALLS)
-    return check_session(principal, record.public.summary.resource)
+    return check_session(principal, uri)
 
 
 def start(

@@ -2,6 +2,8 @@
 
 from typing import get_args
 
+import msgspec
+
 from session_server.schemas.ahp import actions
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.principals import Principal, Role
@@ -54,6 +56,13 @@ def check_length(what: str, length: int, limit: int, unit: str = "characters") -
 
 
 NOT_A_USERS = refused(RefusalCode.NOT_A_USER_MESSAGE, "A message from a client must be a user's.")
+
+
+def as_asker(principal: Principal) -> Principal:
+    """An owner may ask in a session, as its agent does."""
+    if principal.role is not Role.OWNER:
+        return principal
+    return msgspec.structs.replace(principal, role=Role.AGENT)
 
 
 def check_role(principal: Principal, action: actions.Action | RecordAction) -> Refusal | None:

@@ -1,7 +1,9 @@
 """Drives calls: sends the legs that records call for and writes down what comes back.
 
-Whatever it does is planned on the record as it then is, so that a leg goes out once and a late
-answer changes nothing. Above it `service` starts calls; below it are the servers and the host.
+A *leg* is one request of a call to its server, with the reply to it: leg 0 is the first, and what
+was answered, or is to be tried again, goes out with the next one. Whatever is done is planned on
+the record as it then is, so that a leg goes out once and a late reply changes nothing. Above it
+`service` starts calls; below it are the servers and the host.
 """
 
 import asyncio
@@ -109,8 +111,8 @@ class CallDriver:
 
     async def _first_leg(self, uri: Uri, call: Call, start: "_Start") -> None:
         try:
-            claim = partial(self._started, uri, call, start)
-            reply = await self._exchanged(self.servers[call.server], uri, call, 0, claim)
+            claim = partial(self._claim_new_call, uri, call, start)
+            reply = await self._run_leg(self.servers[call.server], uri, call, 0, claim)
             if not start.durable.done():  # no connection after all: an effect sends it later
                 await self._write(uri, start, start.plan)
             elif reply is not None:
@@ -118,11 +120,11 @@ class CallDriver:
         finally:
             start.fail(NotSavedError("The host is stopping."))
 
-    async def _started(
+    async def _claim_new_call(
         self, uri: Uri, call: Call, start: "_Start", borrowed: "BorrowedLink"
     ) -> bool:
         """Whether the call is new, and its first leg this process's to send."""
-        sent, is_new = self._sent(call, 0, borrowed), False
+        sent, is_new = self._sent_action(call, 0, borrowed), False
 
         def plan(record: SessionRecord, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:
             nonlocal is_new
@@ -212,10 +214,10 @@ class CallDriver:
         call = self._call_in(ToSend, uri, effect.call_id)
         if call is None or self._is_stopping:
             return
-        claim = partial(self._claimed, uri, call, effect.leg)
+        claim = partial(self._claim_leg, uri, call, effect.leg)
         reply: Reply | None
         try:
-            reply = await self._exchanged(self.servers[call.server], uri, call, effect.leg, claim)
+            reply = await self._run_leg(self.servers[call.server], uri, call, effect.leg, claim)
         except UnknownServerError as error:
             reply = Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
         if reply is not None:
@@ -229,11 +231,11 @@ class CallDriver:
         finally:
             timer.cancel()
 
-    async def _exchanged(
+    async def _run_leg(
         self, server: "Server", uri: Uri, call: Call, leg: int, claim: Claim
     ) -> Reply | None:
         """What came back; `None` if the leg is not this process's to send."""
-        # The MCP SDK is loaded only with the first configured server, which there is here.
+        # Imported here: a host without MCP servers does not load the MCP SDK.
         from mcp_types import LOG_LEVEL_META_KEY  # noqa: PLC0415
 
         from session_server.calls.replies import exchange, failure_of  # noqa: PLC0415
@@ -278,13 +280,13 @@ class CallDriver:
             server.main.lose()
         return reply
 
-    async def _claimed(self, uri: Uri, call: Call, leg: int, borrowed: "BorrowedLink") -> bool:
+    async def _claim_leg(self, uri: Uri, call: Call, leg: int, borrowed: "BorrowedLink") -> bool:
         """Whether this process is the one that sends the leg: durable before it goes out.
 
         A claim whose fate was in doubt is planned again: what the log has of it then is this
         process's own if it names this node, for nothing else here sends this leg.
         """
-        sent = self._sent(call, leg, borrowed)
+        sent = self._sent_action(call, leg, borrowed)
         won = False
 
         def plan(record: SessionRecord, _: Stamp) -> Batch:
@@ -301,7 +303,7 @@ class CallDriver:
         await self.write_until_saved(uri, plan)
         return won
 
-    def _sent(self, call: Call, leg: int, borrowed: "BorrowedLink") -> CallSent:
+    def _sent_action(self, call: Call, leg: int, borrowed: "BorrowedLink") -> CallSent:
         is_tool = call.method == "tools/call"
         repeatable = borrowed.is_repeatable(call.target) if is_tool else None
         return CallSent(call_id=call.id, leg=leg, repeatable=repeatable, node=self._host.node)

@@ -84,23 +84,25 @@ class Requesters:
 class DepartureCheck:
     """For a request that is the same as another: whether the client of that one has just left.
 
-    A plan finds the other one and whether its client is connected. If it is, `is_needed` says once
-    that nothing is to be planned yet; after `has_waited` the same is planned again.
+    If the same request is still connected, wait 50 ms once and plan again: its client may have just
+    disconnected. The plan requests the wait, and then plans nothing.
     """
 
     def __init__(self, requesters: Requesters) -> None:
         self._requesters = requesters
-        self._is_wanted = self._is_over = False
+        self._is_requested = self._has_waited = False
 
-    def is_needed(self, name: str) -> bool:
-        self._is_wanted = not self._is_over and self._requesters.may_have_left(name)
-        return self._is_wanted
+    def request_wait(self, name: str) -> bool:
+        """Whether a wait is requested: a client is connected for this, and none was waited for."""
+        self._is_requested = not self._has_waited and self._requesters.may_have_left(name)
+        return self._is_requested
 
-    async def has_waited(self) -> bool:
-        if self._is_wanted:
-            self._is_over = True
+    async def wait_if_requested(self) -> bool:
+        """Whether it has waited, so that the same is to be planned again."""
+        if self._is_requested:
+            self._has_waited = True
             await asyncio.sleep(NOTICE_SECONDS)
-        return self._is_over
+        return self._has_waited
 
 
 class Requester:

@@ -28,7 +28,7 @@ REPORT_SECONDS = 0.5
 
 
 class RunningLeg:
-    """Has its questions asked, one at a time, and brings back the answers (an `Asker`)."""
+    """Has its questions asked, one at a time, and brings back the answers (`CallCallbacks`)."""
 
     def __init__(
         self, driver: "CallDriver", uri: Uri, call_id: str, leg: int, log_level: str | None
@@ -46,7 +46,7 @@ class RunningLeg:
     async def ask(self, question: Question) -> dict[str, Any] | ErrorData:
         """`question` is the request as the server made it: its method and its parameters."""
         # How often it was asked on this leg: the same when all is asked again, in any order.
-        fingerprint = rounds.fingerprint_of_question(question)
+        fingerprint = rounds.raw_fingerprint(question)
         self._times_asked[fingerprint] += 1
         key = str(self._times_asked[fingerprint])
         round_ = {"resultType": "input_required", "inputRequests": {key: question}}

@@ -22,8 +22,8 @@ from session_server.reducers.batches import Batch, title_change
 from session_server.reducers.calls import rounds
 from session_server.reducers.calls.presentation import view_of
 from session_server.reducers.calls.starting import (
+    call_fingerprint,
     check_caller,
-    fingerprint_of_request,
     own_params,
     same_call,
     start,
@@ -138,9 +138,8 @@ class Calls:
         `title`: what the session is called from now on, written with a call that is new.
         Refused: `RefusedError`. No such session: `CommandError`. Else: `InvalidCallError`.
         """
-        record = await self._record(uri)
-        refusal = None if record is None else check_caller(principal, record)
-        if refusal is not None:  # before anything that says which servers there are
+        refusal = check_caller(principal, uri)
+        if refusal is not None:  # before anything that says which servers or sessions there are
             raise RefusedError(refusal)
         call = self._new_call(principal, server, method, params, key, call_id, client)
         call = msgspec.structs.replace(call, lease=lease)
@@ -150,12 +149,9 @@ class Calls:
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
-            refusal = check_caller(principal, record)
-            if refusal is not None:
-                return refusal
             same = same_call(record, call, stamp.at) if call_id is None else None
             if same is not None:
-                if departure.is_needed(same.id):
+                if departure.request_wait(same.id):
                     return ()
                 same = same_call(record, call, stamp.at, self.requesters)
             found = call.id if same is None else same.id
@@ -170,7 +166,7 @@ class Calls:
             return (*batch, *title_change(record, title(record, call)))
 
         await self.driver.start(uri, call, plan, principal.author)
-        if await departure.has_waited():
+        if await departure.wait_if_requested():
             await self.driver.start(uri, call, plan, principal.author)
         self._remember(found, uri)
         return found
@@ -243,7 +239,7 @@ class Calls:
         why = reason or f"{subject_name(principal.author)} gave it up."
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
-            return check_caller(principal, record) or rounds.abandon(record, call_id, why, stamp)
+            return check_caller(principal, uri) or rounds.abandon(record, call_id, why, stamp)
 
         await write(self._host, uri, plan, principal.author)
 
@@ -301,7 +297,7 @@ class Calls:
             by=principal.author,
             repeatable=method != "tools/call",
             private_arguments=config.private_arguments_of(str(own[NAMES[method]])),
-            fingerprint=fingerprint_of_request(principal.id, server, method, own, key),
+            fingerprint=call_fingerprint(principal.id, server, method, own, key),
             answer_within=None if within is None else int(within * 1000),
             client=client,
             roots=None if "roots" in (capabilities or {}) else config.roots,

@@ -1,8 +1,11 @@
 """The `session-server` command. Each module is one command, or something that several share.
 
-program serve sessions watch ask answer call access recordings stores doctor mcp_bridge: commands
+program        the program itself, and which command is in which module
+serve sessions watch ask answer call access recordings stores doctor mcp: commands
 failures       errors as messages, advice and exit codes
-http_client    `--url`, `--token`, `--json`, and how a command runs
+error_mapping  the failure that each error of the host or the client becomes
+host_options   `--url`, `--token` and `--json`
+http_client    how a command reaches its host, and how it runs
 output         printing for people and for programs
 session_names  sessions found by name, or made
 setting_options, values, questions, polling: options, values, one-line questions, waiting

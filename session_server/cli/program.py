@@ -33,7 +33,7 @@ MODULES = {
     "backup": "stores",
     "migrate": "stores",
     "doctor": "doctor",
-    "mcp": "mcp_bridge",
+    "mcp": "mcp",
     "token": "access",
 }
 """Where each command is, under its own name. In the order of the help."""

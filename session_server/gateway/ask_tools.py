@@ -22,11 +22,11 @@ from mcp_types import (
 
 from session_server import __version__
 from session_server.calls.requesters import DepartureCheck, Requesters
-from session_server.gateway.carried_state import carried_in, sealing, try_again
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
-from session_server.gateway.mcp_callers import Context, McpCaller, as_asker
+from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
+from session_server.gateway.request_state import input_required_result, request_state_in, sealing
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.reducers.batches import Batch, judged_batch, note, title_change
@@ -37,6 +37,7 @@ from session_server.reducers.forms.ask_forms import (
     same_ask,
 )
 from session_server.reducers.rules.input_rules import outcome_of
+from session_server.reducers.rules.roles import as_asker
 from session_server.reducers.texts import outcome_note, subject
 from session_server.schemas.ahp.actions import ActivityChanged, InputRequested
 from session_server.schemas.codec import Decoder, encode
@@ -170,7 +171,7 @@ class AskTools:
     # Asking
 
     async def _ask(self, caller: McpCaller, params: CallToolRequestParams) -> Any:
-        state, requester = carried_in(caller.ctx.params), caller.requester
+        state, requester = request_state_in(caller.ctx.params), caller.requester
         uri: Uri = state.get("session") or session_for(caller, "ask", None)
         asked = decode_ask(encode(params.arguments or {}))
         request_id: str = state.get("request") or await self._asked(caller, uri, asked)
@@ -185,7 +186,7 @@ class AskTools:
         with requester.while_connected(self._host.askers.waiting(uri, request_id)):
             outcome = await hold(caller, wait, self._limits, LegProgress(caller), lambda: message)
         if outcome is None:
-            return try_again(requester, state, {"session": uri, "request": request_id})
+            return input_required_result(requester, state, {"session": uri, "request": request_id})
         requester.when_fetched(partial(self._collect, uri, request_id))
         return _result(outcome_note(outcome), ask_result(outcome, uri))
 
@@ -204,7 +205,7 @@ class AskTools:
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
             latest = same_ask(record, stem, stamp.at)
-            if latest is not None and departure.is_needed(latest):
+            if latest is not None and departure.request_wait(latest):
                 return ()
             known = same_ask(record, stem, stamp.at, self._requesters)
             found = known or request.id
@@ -218,7 +219,7 @@ class AskTools:
             return (*batch, *title_change(record, _new_title(caller, record, title)))
 
         await write(self._host, uri, plan, by=caller.principal.author)
-        if await departure.has_waited():
+        if await departure.wait_if_requested():
             await write(self._host, uri, plan, by=caller.principal.author)
         return found
 

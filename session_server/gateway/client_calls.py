@@ -14,7 +14,6 @@ from mcp import MCPError
 from mcp_types import INTERNAL_ERROR
 
 from session_server.calls.service import Calls
-from session_server.gateway.carried_state import carried_in, try_again
 from session_server.gateway.client_questions import CAN_ASK, ClientQuestions
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import (
@@ -26,6 +25,7 @@ from session_server.gateway.long_requests import (
 )
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
+from session_server.gateway.request_state import input_required_result, request_state_in
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
@@ -64,28 +64,29 @@ class ClientCalls:
         self._config = config
         self._limits = limits
 
-    async def perform(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
-        caller, state = McpCaller(ctx), carried_in(ctx.params)
+    async def serve_call(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
+        """The result of the call, or one with which the client is to come back."""
+        caller, state = McpCaller(ctx), request_state_in(ctx.params)
         requester = caller.requester
         with as_mcp_errors(self._config.name), requester.connected():
-            uri, call_id = await self._call(caller, method, state)
+            uri, call_id = await self._find_or_start(caller, method, state)
             async with self._unless_cancelled(caller, call_id):
-                asking = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
-                await asking.accept(state)
+                questions = ClientQuestions(self._calls.driver, self._waiting, caller, uri, call_id)
+                await questions.accept(state)
                 with requester.while_connected(self._host.askers.waiting(uri, call_id)):
-                    found = await self._followed(caller, uri, call_id, asking)
-                    if isinstance(found, ClientRound) and await asking.accept_ahead(found, state):
-                        found = await self._followed(caller, uri, call_id, asking)
+                    found = await self._followed(caller, uri, call_id, questions)
+                    if isinstance(found, ClientRound) and await questions.accept_ahead(
+                        found, state
+                    ):
+                        found = await self._followed(caller, uri, call_id, questions)
             if not isinstance(found, CallView):
-                plain = {"session": uri, "call": call_id}
-                return {
-                    **try_again(requester, state, plain | asking.carried(found)),
-                    **({} if found is None else {"inputRequests": found.questions}),
-                }
+                now = {"session": uri, "call": call_id, **questions.request_state(found)}
+                asked = None if found is None else found.questions
+                return input_required_result(requester, state, now, asked)
             self._calls.hand_over(caller.principal, call_id, requester)
         return _result(found)
 
-    async def _call(
+    async def _find_or_start(
         self, caller: McpCaller, method: CallMethod, state: dict[str, Any]
     ) -> tuple[Uri, str]:
         """The call that this leg belongs to; a new one if there is none."""
@@ -158,7 +159,7 @@ class ClientCalls:
             raise
 
     async def _followed(
-        self, caller: McpCaller, uri: Uri, call_id: str, asking: ClientQuestions
+        self, caller: McpCaller, uri: Uri, call_id: str, questions: ClientQuestions
     ) -> CallView | ClientRound | None:
         """Until it has ended, its 2026-era client is to be asked, or it was held for its time."""
         message = ""
@@ -169,9 +170,13 @@ class ClientCalls:
                 raise lost_state_error()
             if not call.is_open:
                 return view_of(record, call)
-            is_asked = asking.answerable(record) is not None
-            now = _message(record, call, partial(caller.where_to_answer, uri), is_asked=is_asked)
-            return asking.next(record) or (now if now != message else None)
+            answerable = questions.answerable(record)
+            following = questions.next(answerable)
+            if following is not None:
+                return following
+            where, is_asked = partial(caller.where_to_answer, uri), answerable is not None
+            now = _message(record, call, where, is_asked=is_asked)
+            return now if now != message else None
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
             nonlocal message
@@ -186,7 +191,7 @@ class ClientCalls:
         driver = self._calls.driver
         with driver.reports.listening(call_id) as reports:
             async with (
-                asking.passing_on(),
+                questions.asking_client(),
                 passing_logs(caller, driver.logs.of(call_id)),
                 passing(reports, progress.pass_on),
             ):

@@ -66,7 +66,7 @@ class ClientQuestions:
         self._caller = caller
         self._uri = uri
         self._call_id = call_id
-        self._passed: tuple[int, int | None] | None = None
+        self._skipped_round: tuple[int, int | None] | None = None
 
     def answerable(self, record: SessionRecord) -> ClientRound | None:
         """The questions that this client can be asked now."""
@@ -81,8 +81,8 @@ class ClientQuestions:
 
     async def accept(self, state: Mapping[str, Any]) -> None:
         """Records the answers of a retry to the questions that its state names."""
-        passed = state.get("passed")
-        self._passed = None if passed is None else (passed[0], passed[1])
+        skipped = state.get("passed")
+        self._skipped_round = None if skipped is None else (skipped[0], skipped[1])
         if "round" in state:
             asked = msgspec.convert(state["round"], ClientRound)
             await self._record(asked, self._driver.clock.now() - state["at"])
@@ -108,14 +108,14 @@ class ClientQuestions:
         call = None if record is None else record.private.calls.get(self._call_id)
         is_first_come = call is not None and call.answers == "both"
         if is_first_come or AGAIN in answers.given:
-            self._passed = answers.round.name
+            self._skipped_round = answers.round.name
 
-    def next(self, record: SessionRecord) -> ClientRound | None:
-        """What a 2026-era client is to be asked; not twice what people can answer as well."""
-        if not self._caller.is_modern:
-            return None
-        found = self.answerable(record)
-        if found is None or found.name == self._passed:
+    def next(self, found: ClientRound | None) -> ClientRound | None:
+        """Of what is answerable, what a 2026-era client is to be asked.
+
+        Not twice what people can answer as well.
+        """
+        if found is None or not self._caller.is_modern or found.name == self._skipped_round:
             return None
         shown: dict[str, Question] = {}
         for key, question in found.questions.items():
@@ -124,29 +124,30 @@ class ClientQuestions:
             shown[key] = {"method": question["method"], "params": kept}
         return msgspec.structs.replace(found, questions=shown)
 
-    def carried(self, asked: ClientRound | None) -> dict[str, Any]:
-        """What the state tells when the client comes back."""
+    def request_state(self, asked: ClientRound | None) -> dict[str, Any]:
+        """What a client that was asked this, or only told to come back, brings again."""
         if asked is None:
-            return {} if self._passed is None else {"passed": self._passed}
+            # The key keeps its name: clients may bring states that an earlier version has sealed.
+            return {} if self._skipped_round is None else {"passed": self._skipped_round}
         known = msgspec.structs.replace(asked, questions={})
         return {"round": msgspec.to_builtins(known), "at": self._driver.clock.now()}
 
     # In the 2025 era
 
     @contextlib.asynccontextmanager
-    async def passing_on(self) -> AsyncGenerator[None]:
+    async def asking_client(self) -> AsyncGenerator[None]:
         """Asks whatever there is to ask while the block runs."""
         if self._caller.is_modern:
             yield
             return
-        task = asyncio.ensure_future(self._passing_on())
+        task = asyncio.ensure_future(self._ask_rounds())
         try:
             yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _passing_on(self) -> None:
+    async def _ask_rounds(self) -> None:
         asked: set[tuple[int, int | None]] = set()
 
         def new(record: SessionRecord) -> ClientRound | None:
@@ -157,9 +158,9 @@ class ClientQuestions:
             while (found := await self._waiting.until(self._uri, new)) is not None:
                 asked.add(found.name)
                 for key in found.questions:
-                    group.create_task(self._pass_on(found, key))
+                    group.create_task(self._ask_one(found, key))
 
-    async def _pass_on(self, asked: ClientRound, key: str) -> None:
+    async def _ask_one(self, asked: ClientRound, key: str) -> None:
         """Until it is answered, here or by people in the session: then it is taken back."""
 
         def is_over(record: SessionRecord) -> bool | None:

@@ -9,18 +9,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from session_server.calls.service import Calls
 from session_server.gateway.announcements import Announcements
 from session_server.gateway.ask_tools import AskTools
-from session_server.gateway.carried_state import sealing
 from session_server.gateway.client_calls import ClientCalls
 from session_server.gateway.gateway_sessions import GatewaySessions
 from session_server.gateway.long_requests import HoldLimits
 from session_server.gateway.mcp_callers import introduce
 from session_server.gateway.mcp_errors import ErrorBodies, not_served, refusal
 from session_server.gateway.proxy import ProxyServer
-from session_server.gateway.routes import PrincipalOf
+from session_server.gateway.request_state import sealing
 from session_server.gateway.server_app import ServerApp
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
-from session_server.identity.credentials import while_allowed
+from session_server.identity.credentials import PrincipalOf, while_allowed
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.servers import Server
 from session_server.reducers.calls.starting import NO_CALLS
@@ -68,7 +67,7 @@ class Gateway:
         calls = ClientCalls(
             self.host, self._calls, self._waiting, self._sessions, server.config, self._limits
         )
-        proxy = ProxyServer(server, main, calls.perform, announcements)
+        proxy = ProxyServer(server, main, calls.serve_call, announcements)
         sealed = sealing(self._key, f"gateway:{server.config.name}")
         proxy.middleware[:] = [announcements.introduced, sealed, proxy.unchanged]
         return ServerApp(self.host, proxy, self._waiting.over, announcements.close)

@@ -1,6 +1,6 @@
 """Requests that take long: held open for a while, with progress and log messages meanwhile.
 
-A 2026-era client is then told to come back with a state (`carried_state`); a 2025-era request is
+A 2026-era client is then told to come back with a state (`request_state`); a 2025-era request is
 held until there is an answer.
 """
 

@@ -4,7 +4,6 @@ from collections.abc import MutableMapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import msgspec
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
@@ -17,7 +16,7 @@ from session_server.mcp_client.progress import LEVELS
 from session_server.mcp_client.sdk import connection_of, is_modern, plain
 from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.texts import session_name, visible_name
-from session_server.schemas.principals import Principal, Role
+from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri
 
 SESSION_HEADER = "Session-Server-Session"
@@ -122,10 +121,3 @@ def principal_of(ctx: Context) -> Principal:
 
 def principal_id(ctx: Context) -> str:
     return principal_of(ctx).id
-
-
-def as_asker(principal: Principal) -> Principal:
-    """An owner may ask in a session, as its agent does."""
-    if principal.role is not Role.OWNER:
-        return principal
-    return msgspec.structs.replace(principal, role=Role.AGENT)

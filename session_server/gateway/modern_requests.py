@@ -58,7 +58,8 @@ async def respond_to_plain(
     """To one that passes all checks. Any other can be received from what is returned."""
     request = Request(scope)
     headers = request.headers.items()
-    # All that can be told from the head is: most clients send the body a moment later.
+    # Checks that need only the headers are made before the body is awaited; most clients send it a
+    # moment later.
     if not _is_acceptable(request) or find_duplicated_routing_header(headers) is not None:
         return response.receive
     header_of = dict(headers)

@@ -33,7 +33,7 @@ from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.calls.starting import own_params
 from session_server.schemas.mcp import CallMethod
 
-Perform = Callable[[Context, CallMethod], Awaitable[dict[str, Any]]]
+ServeCall = Callable[[Context, CallMethod], Awaitable[dict[str, Any]]]
 
 
 class Method(NamedTuple):
@@ -72,7 +72,7 @@ class ProxyServer(Server[Any]):
     """
 
     def __init__(
-        self, upstream: Upstream, main: Link, perform: Perform, announcements: Announcements
+        self, upstream: Upstream, main: Link, serve_call: ServeCall, announcements: Announcements
     ) -> None:
         known = main.client.server_info or Implementation(name=upstream.config.name, version="")
         super().__init__(
@@ -94,7 +94,7 @@ class ProxyServer(Server[Any]):
         )
         self._upstream = upstream
         self._capabilities = main.client.server_capabilities
-        self._perform = perform
+        self._serve_call = serve_call
         self._announcements = announcements
         self._results: dict[int, dict[str, Any]] = {}
         self._add_handlers()
@@ -103,7 +103,7 @@ class ProxyServer(Server[Any]):
         add, announcements = self.add_request_handler, self._announcements
         for name, method in METHODS.items():
             if getattr(self._capabilities, method.capability) is not None:
-                add(name, method.params, self._call if name in CALLS else self._pass_on)
+                add(name, method.params, self._call if name in CALLS else self._forward)
         if self._capabilities.logging is not None:
             add("logging/setLevel", SetLevelRequestParams, self._set_level)
         if announcements.are_any:
@@ -112,16 +112,16 @@ class ProxyServer(Server[Any]):
             add("resources/subscribe", SubscribeRequestParams, announcements.subscribe)
             add("resources/unsubscribe", UnsubscribeRequestParams, announcements.unsubscribe)
 
-    async def _pass_on(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
+    async def _forward(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
         caller, params = McpCaller(ctx), own_params(ctx.params or {})
         can = caller.declared if self._upstream.config.answers == "client" else None
         with as_mcp_errors(self._upstream.config.name):
             result = await self._upstream.request(ctx.method, params, can, caller.principal.id)
-        return self._passed_on(ctx, result)
+        return self._bypass_sdk(ctx, result)
 
     async def _call(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
         method = cast("CallMethod", ctx.method)
-        return self._passed_on(ctx, await self._perform(ctx, method))
+        return self._bypass_sdk(ctx, await self._serve_call(ctx, method))
 
     async def _set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
         set_log_level(ctx, params.level)
@@ -132,7 +132,7 @@ class ProxyServer(Server[Any]):
         known = self._upstream.main.tools.get(tool)
         return None if known is None else known.input_schema
 
-    def _passed_on(self, ctx: Context, result: dict[str, Any]) -> dict[str, Any]:
+    def _bypass_sdk(self, ctx: Context, result: dict[str, Any]) -> dict[str, Any]:
         """The result goes around the SDK, and this goes through it."""
         self._results[id(ctx)] = result
         return {"resultType": "complete", **METHODS[ctx.method].stand_in}

@@ -1,20 +1,22 @@
-"""The routes of our MCP servers: what serves them (`endpoints`) is loaded for the first request."""
+"""The routes of our MCP servers. What serves them (`endpoints`), and the MCP SDK with it, is loaded
+when the application starts if MCP servers are configured, otherwise with the first request.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import gc
+from collections.abc import Callable
 from importlib import import_module
 
-from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from session_server.calls.service import Calls
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
-from session_server.schemas.principals import Principal
+from session_server.identity.credentials import PrincipalOf
 from session_server.settings import Settings
 
-PrincipalOf = Callable[[HTTPConnection], Awaitable[Principal]]
+Make = Callable[[], ASGIApp]
 
 
 class McpRoutes:
@@ -22,7 +24,8 @@ class McpRoutes:
 
     def __init__(self, principal_of: PrincipalOf) -> None:
         self._principal_of = principal_of
-        self._made: Callable[[], ASGIApp] | None = None
+        self._start_loading: Callable[[], asyncio.Task[None]] | None = None
+        self._loading: asyncio.Task[None] | None = None
         self._endpoints: ASGIApp | None = None
 
     def routes(self) -> tuple[Route, ...]:
@@ -38,24 +41,35 @@ class McpRoutes:
     ) -> None:
         """`key` is asked for when the first state is sealed."""
 
-        def made() -> ASGIApp:
+        def make() -> ASGIApp:
             from session_server.gateway.endpoints import Gateway, McpEndpoints  # noqa: PLC0415
             from session_server.gateway.long_requests import HoldLimits  # noqa: PLC0415
 
             limits = HoldLimits(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)
             return McpEndpoints(self._principal_of, Gateway(host, waiting, calls, key, limits))
 
-        self._made, self._endpoints = made, None
+        self._start_loading = lambda: host.spawn(self._import_and_make(make))
+        self._loading = self._endpoints = None
 
     async def load(self) -> ASGIApp:
-        """The MCP SDK takes a third of the time in which a host starts, and many hosts do without
-        it; a thread loads it, so that others are served meanwhile.
-        """
-        await asyncio.to_thread(import_module, "session_server.gateway.endpoints")
-        assert self._made is not None
-        if self._endpoints is None:
-            self._endpoints = self._made()
+        """Once for all that wait for it; if it fails, the next request tries again."""
+        if self._loading is None:
+            assert self._start_loading is not None  # `opened` was called
+            self._loading = self._start_loading()
+        await asyncio.shield(self._loading)
+        assert self._endpoints is not None
         return self._endpoints
+
+    async def _import_and_make(self, make: Make) -> None:
+        """In a thread, so that others are served meanwhile: it takes a third of a start."""
+        try:
+            await asyncio.to_thread(import_module, "session_server.gateway.endpoints")
+            self._endpoints = make()
+        except BaseException:
+            self._loading = None
+            raise
+        if gc.get_freeze_count():
+            gc.freeze()  # as at the start: full collections do not walk all that was loaded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoints = self._endpoints or await self.load()

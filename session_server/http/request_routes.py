@@ -4,7 +4,6 @@ from contextlib import nullcontext
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
@@ -31,6 +30,7 @@ from session_server.reducers.rules.input_rules import (
     provenance_of,
     question_of,
 )
+from session_server.reducers.rules.roles import as_asker
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import session_name
 from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
@@ -58,7 +58,7 @@ from session_server.schemas.http import (
     RequestState,
 )
 from session_server.schemas.mcp import Unshowable
-from session_server.schemas.principals import Principal, Provenance, Role, Stamp
+from session_server.schemas.principals import Principal, Provenance, Stamp
 from session_server.schemas.record import Outcome, SessionRecord
 from session_server.schemas.wire import Uri
 
@@ -223,11 +223,6 @@ async def ask(
 def _known_ids(record: SessionRecord) -> set[str]:
     asked_now = {request.id for request in record.public.input_requests or ()}
     return asked_now | {outcome.request.id for outcome in record.private.outcomes}
-
-
-def as_asker(who: Principal) -> Principal:
-    """An owner may ask in a session as its agent does."""
-    return msgspec.structs.replace(who, role=Role.AGENT) if who.role is Role.OWNER else who
 
 
 @router.get("", **described(200, RequestList, 404))

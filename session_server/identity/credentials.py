@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import Awaitable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
@@ -157,6 +157,9 @@ def chosen_subprotocol(connection: HTTPConnection) -> str | None:
     """The subprotocol to accept; a browser closes a WebSocket that accepts none of its offers."""
     return SUBPROTOCOL if SUBPROTOCOL in connection.scope.get("subprotocols", []) else None
 
+
+PrincipalOf = Callable[[HTTPConnection], Awaitable[Principal]]
+"""Proves who sends a request; raises an `AccessError` if nobody may send it."""
 
 LOCAL = Principal(id=LOCAL_ID, role=Role.OWNER)
 """Anyone without a credential, where none is required."""

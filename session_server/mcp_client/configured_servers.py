@@ -58,7 +58,8 @@ def _made(
 ) -> Iterator[tuple[str, "Server"]]:
     if not configs:
         return
-    # The MCP SDK takes a third of the time in which a host starts; most have no MCP servers.
+    # Imported here: a host without MCP servers does not load the MCP SDK, which takes a third of
+    # the time of a start.
     from session_server.mcp_client.servers import Server  # noqa: PLC0415
 
     for name, config in configs.items():

@@ -20,7 +20,7 @@ from session_server.mcp_client.connections import Link
 from session_server.mcp_client.http_link import HttpLink
 from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.shared_connections import (
-    Asker,
+    CallCallbacks,
     RunningCall,
     SharedLink,
     Signal,
@@ -113,14 +113,19 @@ class Pool:
 
     @contextlib.asynccontextmanager
     async def lend(
-        self, asker: Asker, name: str, tool: Tool | None, habits: ToolHabits, principal: str
+        self,
+        callbacks: CallCallbacks,
+        name: str,
+        tool: Tool | None,
+        habits: ToolHabits,
+        principal: str,
     ) -> AsyncGenerator[tuple[SharedLink, RunningCall]]:
         def may_ask() -> bool:
             return self._can_ask and habits.may_ask(name, tool)
 
         with counted(self.users, principal):
             shared = await self._free_link(may_ask)
-            call = RunningCall(asker, may_ask=may_ask())
+            call = RunningCall(callbacks, may_ask=may_ask())
             if self._config.url is None:
                 call.request_id = f"call-{next(self._ids)}"
             shared.calls.append(call)

@@ -17,7 +17,12 @@ from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.pool import BorrowedLink, Pools
 from session_server.mcp_client.progress import LEVELS
 from session_server.mcp_client.revisions import Revisions
-from session_server.mcp_client.shared_connections import Asker, SharedLink, Signal, ToolHabits
+from session_server.mcp_client.shared_connections import (
+    CallCallbacks,
+    SharedLink,
+    Signal,
+    ToolHabits,
+)
 from session_server.schemas.errors import UnreachableError
 
 
@@ -50,7 +55,7 @@ class Server:
     @contextlib.asynccontextmanager
     async def lend(
         self,
-        asker: Asker,
+        callbacks: CallCallbacks,
         name: str,
         *,
         capabilities: Mapping[str, Any] | None = None,
@@ -65,33 +70,35 @@ class Server:
         `preferred` the one for a tool of which nothing is known, if the server speaks both.
         """
         main = await self.main.ready()
-        wanted = era or self._revisions.of_tool(self.config, name) or preferred
+        wanted = era or self._wanted(name, preferred)
         if await self._spoken(wanted, main, capabilities, principal) == LEGACY:
             pool = await self.pools.of(capabilities, principal)
             tool = self.main.tools.get(name)
-            async with pool.lend(asker, name, tool, self._habits, principal) as (shared, call):
+            async with pool.lend(callbacks, name, tool, self._habits, principal) as (shared, call):
                 await shared.set_log_level(self._log_level)
-                with shared.logging_to(asker, principal):
+                with shared.logging_to(callbacks, principal):
                     yield BorrowedLink(shared.link, self.main.tools, capabilities, call)
         elif self.config.url is None:
             shared = await self._modern_process(main)
-            with shared.logging_to(asker, principal):
+            with shared.logging_to(callbacks, principal):
                 yield BorrowedLink(shared.link, self.main.tools, capabilities)
         elif not (posts := self._http_posts()).is_for_sdk:
-            link = HttpLink(posts, main, asker.logged)
+            link = HttpLink(posts, main, callbacks.logged)
             yield BorrowedLink(link, self.main.tools, capabilities)
         else:
-            callbacks = callbacks_for_one_request(self.config, asker.logged)
-            async with Link(self.config, callbacks).opened(MODERN, main) as opened:
+            own = callbacks_for_one_request(self.config, callbacks.logged)
+            async with Link(self.config, own).opened(MODERN, main) as opened:
                 yield BorrowedLink(opened, self.main.tools, capabilities)
 
     def is_at_hand(self, name: str, preferred: Era) -> bool:
-        """Whether a connection is lent at once: calls over 2026-07-28 do not wait for others."""
+        """Whether a connection is lent at once: calls over 2026-07-28 do not wait for others.
+
+        Where the main connection is of the 2025 era, none is.
+        """
         main = self.main.standing
-        if main is None or not main.is_modern:
+        if main is None:
             return False
-        wanted = self._revisions.of_tool(self.config, name) or preferred
-        return wanted == MODERN or not self._can_choose or wanted in self.main.not_spoken
+        return self._known_revision(self._wanted(name, preferred), main) == MODERN
 
     async def request(
         self,
@@ -137,6 +144,18 @@ class Server:
     def _can_choose(self) -> bool:
         return self.config.protocol == "auto"
 
+    def _wanted(self, name: str, preferred: Era) -> Era:
+        return self._revisions.of_tool(self.config, name) or preferred
+
+    def _known_revision(self, wanted: Era, main: Link) -> Era | None:
+        """The revision that is spoken if this one is wanted; `None` if that has to be tried."""
+        of_main = MODERN if main.is_modern else LEGACY
+        if wanted == of_main or not self._can_choose or wanted in self.main.not_spoken:
+            return of_main
+        if wanted == MODERN and self.main.started_as == "auto":
+            return of_main  # it would have been negotiated
+        return None
+
     async def _spoken(
         self,
         wanted: Era,
@@ -149,11 +168,9 @@ class Server:
         Discovery does not tell whether a server speaks 2025-11-25 too; opening a connection does,
         and calls nothing. A server that does not is known until it is reconnected.
         """
-        of_main = MODERN if main.is_modern else LEGACY
-        if wanted == of_main or not self._can_choose or wanted in self.main.not_spoken:
-            return of_main
-        if wanted == MODERN and self.main.started_as == "auto":
-            return of_main  # it would have been negotiated
+        known = self._known_revision(wanted, main)
+        if known is not None:
+            return known
         try:
             if wanted == LEGACY:
                 await (await self.pools.of(capabilities, principal)).check()
@@ -161,7 +178,7 @@ class Server:
                 await self._modern_process(main)
         except UnreachableError:
             self.main.not_spoken.add(wanted)
-            return of_main
+            return MODERN if main.is_modern else LEGACY
         return wanted
 
     def _http_posts(self) -> HttpPosts:

@@ -52,8 +52,8 @@ Question = dict[str, Any]
 """`method` and `params` of a request that a server makes of its client."""
 
 
-class Asker(Protocol):
-    """Who the server's questions are for, while a call is running."""
+class CallCallbacks(Protocol):
+    """What a running call does when its server asks, logs or reports something."""
 
     async def ask(self, question: Question) -> dict[str, Any] | ErrorData: ...
 
@@ -104,8 +104,8 @@ class ToolHabits:
 class RunningCall:
     """One call on a connection. `waiting`: how many questions of it are with people."""
 
-    def __init__(self, asker: Asker, *, may_ask: bool) -> None:
-        self.asker = asker
+    def __init__(self, callbacks: CallCallbacks, *, may_ask: bool) -> None:
+        self.callbacks = callbacks
         self.may_ask = may_ask
         self.request_id: str | None = None
         self.was_sent = False
@@ -136,7 +136,7 @@ class SharedLink:
         self.calls: list[RunningCall] = []
         self.has_asked = False
         self._abandoned: list[RunningCall] = []
-        self._logging: list[tuple[Asker, str]] = []
+        self._logging: list[tuple[CallCallbacks, str]] = []
         self._log_level: str | None = None
         self._unattributed = 0
         self._in_turn = asyncio.Lock()
@@ -275,7 +275,7 @@ class SharedLink:
         call.waiting += 1
         self._signal.notify()
         try:
-            return await call.asker.ask(question)
+            return await call.callbacks.ask(question)
         finally:
             call.waiting -= 1
             self._signal.notify()
@@ -316,16 +316,16 @@ class SharedLink:
             self._logged(message.params)
         elif isinstance(message, ElicitCompleteNotification):
             for call in tuple(self.calls):
-                await call.asker.visited(message.params.elicitation_id)
+                await call.callbacks.visited(message.params.elicitation_id)
         elif isinstance(message, Exception):
             logger.warning("the MCP server %s sent something that is not MCP", self._config.name)
 
     # Log messages
 
     @contextlib.contextmanager
-    def logging_to(self, asker: Asker, principal: str) -> Generator[None]:
+    def logging_to(self, callbacks: CallCallbacks, principal: str) -> Generator[None]:
         """While the block runs, this call gets what the server logs here."""
-        entry = (asker, principal)
+        entry = (callbacks, principal)
         self._logging.append(entry)
         try:
             yield
@@ -344,7 +344,7 @@ class SharedLink:
         """A message does not name its call: one principal never gets what may be another's."""
         principals = {principal for _, principal in self._logging}
         if len(principals) == 1 and not self._abandoned:
-            for asker, _ in self._logging:
-                asker.logged(message)
+            for callbacks, _ in self._logging:
+                callbacks.logged(message)
         else:
             self._notifications.logged(message)

@@ -310,13 +310,13 @@ async def test_a_client_that_has_fetched_its_result_is_not_waited_for() -> None:
         await noted.wait()
 
     requester.join(requesters, "it")
-    assert DepartureCheck(requesters).is_needed("it")
+    assert DepartureCheck(requesters).request_wait("it")
     requester.when_fetched(note)
     requester.ended(is_written=True)
     assert "it" in requesters
     departure = DepartureCheck(requesters)
-    assert not departure.is_needed("it")
-    assert not await departure.has_waited()
+    assert not departure.request_wait("it")
+    assert not await departure.wait_if_requested()
     noted.set()
     await settled(requesters)
 
@@ -325,7 +325,7 @@ async def test_a_client_that_may_have_left_is_waited_for_once() -> None:
     requesters = Requesters()
     Requester().join(requesters, "it")
     departure = DepartureCheck(requesters)
-    assert not await departure.has_waited()
-    assert departure.is_needed("it")
-    assert await departure.has_waited()
-    assert not departure.is_needed("it")
+    assert not await departure.wait_if_requested()
+    assert departure.request_wait("it")
+    assert await departure.wait_if_requested()
+    assert not departure.request_wait("it")

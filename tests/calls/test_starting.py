@@ -5,16 +5,25 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from session_server.host.bounds import Bounds
 from session_server.log.protocol import Batch, FailedError, RefusedBecause
 from session_server.mcp_client.config import ServerConfig
-from session_server.schemas.errors import InDoubtError, NotSavedError
+from session_server.schemas.errors import (
+    CommandError,
+    ErrorCode,
+    InDoubtError,
+    NotSavedError,
+    RefusalCode,
+    RefusedError,
+    UnknownServerError,
+)
 from session_server.schemas.limits import BACK_OFF_LIMIT_MS
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq
-from tests.calls.running_host import OWNER, PATIENCE, SESSION, running_host, stdio
+from tests.calls.running_host import BO, OWNER, PATIENCE, SESSION, running_host, stdio
 from tests.host.faulty_logs import NO_WORD
 from tests.host.manual_clock import ManualClock
 from tests.log.one_by_one import OneByOneLog, SettledOne
@@ -66,6 +75,41 @@ async def test_a_call_is_written_down_in_three_batches() -> None:
             assert log.together(b"private/callStarted", b"private/callSent") == number
             assert log.together(b"private/callFinished", b"session/turnComplete") == number
         assert at.record.public.active_turn is None
+
+
+@pytest.mark.parametrize("where", ["in memory", "not in memory", "no session"])
+async def test_who_may_not_call_learns_neither_the_servers_nor_the_sessions(where: str) -> None:
+    elsewhere = msgspec.structs.replace(OWNER, sessions=("ahp-session:/other",))
+    async with running_host(SERVER) as at:
+        uri = SESSION
+        if where == "not in memory":
+            await until(lambda: at.host.loaded.is_evictable(at.host.sessions[SESSION]))
+            assert await at.host.loaded.evict(at.host.sessions[SESSION])
+        elif where == "no session":
+            uri = "ahp-session:/missing"
+        for principal, code in ((BO, RefusalCode.ROLE), (elsewhere, RefusalCode.OTHER_SESSION)):
+            for server in ("zoo", "unknown"):
+                with pytest.raises(RefusedError) as refused:
+                    await at.calls.start(principal, uri, server, "tools/call", {"name": "untyped"})
+                assert refused.value.refusal.code is code
+
+
+async def test_a_call_starts_in_a_session_that_is_not_in_memory() -> None:
+    async with running_host(SERVER) as at:
+        await until(lambda: at.host.loaded.is_evictable(at.host.sessions[SESSION]))
+        assert await at.host.loaded.evict(at.host.sessions[SESSION])
+        assert await at.text(await at.call("untyped")) == "plain"
+
+
+async def test_a_call_in_a_session_that_does_not_exist_says_so() -> None:
+    async with running_host(SERVER) as at:
+        assert await at.text(await at.call("untyped")) == "plain"  # the server is connected
+        missing, params = "ahp-session:/missing", {"name": "untyped"}
+        with pytest.raises(CommandError) as error:
+            await at.calls.start(OWNER, missing, "zoo", "tools/call", params)
+        assert error.value.rpc_code is ErrorCode.SESSION_NOT_FOUND
+        with pytest.raises(UnknownServerError):
+            await at.calls.start(OWNER, missing, "unknown", "tools/call", params)
 
 
 async def test_a_start_that_was_stored_without_a_word_is_sent_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from session_server.gateway.carried_state import MOST_LEGS
+from session_server.gateway.request_state import MOST_LEGS
 from tests.gateway.requests_2026 import (
     SECONDS,
     People,

@@ -10,8 +10,8 @@ import pytest
 from mcp.server import Server
 from starlette.datastructures import Headers
 
-from session_server.gateway.carried_state import sealing
 from session_server.gateway.mcp_callers import introduce
+from session_server.gateway.request_state import sealing
 from session_server.gateway.server_app import ClientSessions, ServerApp
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig

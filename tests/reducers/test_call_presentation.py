@@ -11,8 +11,8 @@ from session_server.reducers.calls.presentation import view_of
 from session_server.reducers.calls.redaction import HIDDEN
 from session_server.reducers.calls.rounds import abandon, failure, finish, progress
 from session_server.reducers.calls.starting import (
+    call_fingerprint,
     check_caller,
-    fingerprint_of_request,
     own_params,
     same_call,
     server_changed,
@@ -124,7 +124,7 @@ def test_owners_and_agents_make_calls_in_their_sessions() -> None:
         (PHONE, RefusalCode.ROLE),
         (elsewhere, RefusalCode.OTHER_SESSION),
     ):
-        refusal = check_caller(principal, session())
+        refusal = check_caller(principal, SESSION)
         assert (refusal and refusal.code) == code
 
 
@@ -144,15 +144,15 @@ def test_what_belongs_to_one_message_is_not_part_of_the_request() -> None:
 
 
 def test_the_same_request_has_the_same_fingerprint() -> None:
-    first = fingerprint_of_request("ana", "cloud", "tools/call", {"a": 1, "b": 2}, None)
+    first = call_fingerprint("ana", "cloud", "tools/call", {"a": 1, "b": 2}, None)
     again = {"b": 2, "a": 1, "_meta": {"mine": 2}}
-    assert fingerprint_of_request("ana", "cloud", "tools/call", again, None) == first
+    assert call_fingerprint("ana", "cloud", "tools/call", again, None) == first
     others = {
-        fingerprint_of_request("bo", "cloud", "tools/call", {"a": 1, "b": 2}, None),
-        fingerprint_of_request("ana", "other", "tools/call", {"a": 1, "b": 2}, None),
-        fingerprint_of_request("ana", "cloud", "prompts/get", {"a": 1, "b": 2}, None),
-        fingerprint_of_request("ana", "cloud", "tools/call", {"a": 1, "b": True}, None),
-        fingerprint_of_request("ana", "cloud", "tools/call", {"a": 1, "b": 2}, "second"),
+        call_fingerprint("bo", "cloud", "tools/call", {"a": 1, "b": 2}, None),
+        call_fingerprint("ana", "other", "tools/call", {"a": 1, "b": 2}, None),
+        call_fingerprint("ana", "cloud", "prompts/get", {"a": 1, "b": 2}, None),
+        call_fingerprint("ana", "cloud", "tools/call", {"a": 1, "b": True}, None),
+        call_fingerprint("ana", "cloud", "tools/call", {"a": 1, "b": 2}, "second"),
     }
     assert len(others | {first}) == 6
 

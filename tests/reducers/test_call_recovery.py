@@ -7,7 +7,7 @@ import pytest
 
 from session_server.reducers.calls.lifecycle import back_off
 from session_server.reducers.calls.recovery import in_other_revision
-from session_server.reducers.calls.rounds import fingerprint_of, finish, next_params
+from session_server.reducers.calls.rounds import elicitation_fingerprint, finish, next_params
 from session_server.reducers.effects import (
     RecoverCall,
     SendCall,
@@ -149,7 +149,11 @@ def test_a_fingerprint_is_of_the_question_not_of_its_spelling() -> None:
     one = Elicitation(message="m", mode="form", requested_schema={"a": 1, "b": {"c": 2, "d": 3}})
     same = Elicitation(message="m", requested_schema={"b": {"d": 3, "c": 2}, "a": 1})
     other = Elicitation(message="m", requested_schema={"a": 1})
-    assert fingerprint_of(one) == fingerprint_of(same) != fingerprint_of(other)
+    assert (
+        elicitation_fingerprint(one)
+        == elicitation_fingerprint(same)
+        != elicitation_fingerprint(other)
+    )
 
 
 @pytest.mark.proves("mcp.retry.restart-limit")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from session_server.reducers.rules.judge import RULES, judge, judge_root
-from session_server.reducers.rules.roles import OF_CHATS
+from session_server.reducers.rules.roles import OF_CHATS, as_asker
 from session_server.schemas.ahp.actions import (
     Action,
     ActivityChanged,
@@ -84,6 +84,15 @@ def test_roles_do_get_to_act() -> None:
         assert judge(principal, record, change(Draft(value=SHORT))) is None
     assert judge(OWNER, record, TitleChanged(title="New")) is None
     assert judge(AGENT, record, ActivityChanged(activity="Thinking")) is None
+
+
+def test_an_owner_asks_as_its_agent_does_and_others_as_they_are() -> None:
+    action = ActivityChanged(activity="Thinking")
+    assert refused(session(), OWNER, action).code is RefusalCode.ROLE
+    assert judge(as_asker(OWNER), session(), action) is None
+    assert as_asker(OWNER).id == OWNER.id
+    assert as_asker(AGENT) is AGENT
+    assert as_asker(PHONE) is PHONE
 
 
 @pytest.mark.proves("design.roles.one-session")

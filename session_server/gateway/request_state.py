@@ -1,4 +1,4 @@
-"""The state that 2026-era clients carry from one leg of a request to the next.
+"""MCP's requestState: what a 2026-era client brings again when it repeats its request.
 
 It is sealed and bound to the request and to its principal by the SDK's own boundary, with a key of
 the host's, so that it outlives the process.
@@ -55,10 +55,13 @@ def sealing(key: Callable[[], bytes], audience: str) -> RequestStateBoundary:
     return RequestStateBoundary(security, default_audience=audience)
 
 
-def try_again(
-    requester: Requester, before: Mapping[str, Any], state: Mapping[str, Any]
+def input_required_result(
+    requester: Requester,
+    before: Mapping[str, Any],
+    state: Mapping[str, Any],
+    input_requests: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A result that says: come back with this state. `before` is the one that was brought.
+    """Tells the client to come back with this state. `before` is the one that it has brought.
 
     Its client counts as connected until it does, unless this was the last leg that clients make;
     for longer if its user is asked something.
@@ -66,11 +69,12 @@ def try_again(
     legs = before.get("legs", 0) + 1
     if legs < MOST_LEGS:
         requester.expect_back(ANSWERING_SECONDS if "round" in state else RETURN_SECONDS)
-    carried = msgspec.json.encode({**state, "legs": legs}).decode()
-    return {"resultType": "input_required", "requestState": carried}
+    encoded = msgspec.json.encode({**state, "legs": legs}).decode()
+    result: dict[str, Any] = {"resultType": "input_required", "requestState": encoded}
+    return result if input_requests is None else {**result, "inputRequests": input_requests}
 
 
-def carried_in(params: Mapping[str, Any] | None) -> dict[str, Any]:
+def request_state_in(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """The state that a client brings back, which the boundary has unsealed."""
     state: str | None = (params or {}).get("requestState")
     if state is None:
