@@ -1,7 +1,9 @@
 """What the gateway adds to a tool call that asks nothing: direct, in client mode, in session mode.
 
-Over HTTP and stdio, in both eras, one call at a time and 20 at once. `python -m benchmarks.gateway
-<port>` is the MCP server that is called; without a port it is on stdin and stdout.
+Over HTTP and stdio, in both eras, one call at a time and 20 at once; for 2026 over HTTP next to a
+proxy that passes on requests and does nothing else. `python -m benchmarks.gateway <port>` is the
+MCP server that is called; without a port it is on stdin and stdout; with an address behind the
+port it is the proxy to it.
 """
 
 import asyncio
@@ -15,10 +17,15 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import httpx2
 import uvicorn
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.mcpserver import MCPServer
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from benchmarks.fanout.peers import host_command
 from benchmarks.load import GENERATOR_CORE, Server, free_port, pinned, scratch, serving
@@ -28,7 +35,7 @@ GATEWAY, GATEWAY_AT_ONCE = "gateway", "gateway-at-once"
 """The tables that are filled, ms."""
 
 AT_ONCE = 20
-DIRECT, CLIENT, SESSION = "direct", "client mode", "session mode"
+DIRECT, PROXY, CLIENT, SESSION = "direct", "bare proxy", "client mode", "session mode"
 MODULE = [sys.executable, "-m", "benchmarks.gateway"]
 
 
@@ -41,6 +48,11 @@ class Case(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.transport}, {self.revision[:4]}"
+
+    @property
+    def is_proxied(self) -> bool:
+        """Requests that need no session and are answered with JSON are easy to pass on."""
+        return self.transport == "HTTP" and self.revision.startswith("2026")
 
     @property
     def mode(self) -> str:
@@ -93,10 +105,13 @@ async def sample(client: Client, number: int, at_once: int, host: Server) -> tup
 
 
 @contextlib.asynccontextmanager
-async def clients_of(case: Case, url: str, host: Server) -> AsyncGenerator[dict[str, Client]]:
+async def clients_of(
+    case: Case, url: str, host: Server, proxy: Server
+) -> AsyncGenerator[dict[str, Client]]:
     """Each is the official SDK's, as in an agent."""
     places = {
         DIRECT: case.server(url),
+        **({PROXY: f"http://127.0.0.1:{proxy.port}/mcp"} if case.is_proxied else {}),
         CLIENT: f"http://127.0.0.1:{host.port}/mcp/{CASES.index(case)}-client",
         SESSION: f"http://127.0.0.1:{host.port}/mcp/{CASES.index(case)}-session",
     }
@@ -115,17 +130,20 @@ class Effort(NamedTuple):
 EFFORT = Effort()
 
 
-async def measured(results: Results, case: Case, url: str, host: Server, effort: Effort) -> None:
-    """The three take turns, so that what else the machine does meets all of them."""
+async def measured(
+    results: Results, case: Case, url: str, host: Server, proxy: Server, effort: Effort
+) -> None:
+    """They take turns, so that what else the machine does meets all of them."""
     calls, rounds = effort
-    async with clients_of(case, url, host) as clients:
+    async with clients_of(case, url, host, proxy) as clients:
         for client in clients.values():
             await calls_of(client, calls // 5)
         for table, at_once in ((GATEWAY, 1), (GATEWAY_AT_ONCE, AT_ONCE)):
             for _ in range(rounds):
                 direct = 0.0
                 for row, client in clients.items():
-                    p50, p99, cpu = await sample(client, calls, at_once, host)
+                    between = proxy if row == PROXY else host
+                    p50, p99, cpu = await sample(client, calls, at_once, between)
                     direct = p50 if row == DIRECT else direct
                     name = f"{case.name}: {row}"
                     results.add(table, name, "p50", p50)
@@ -148,7 +166,7 @@ def on_core(core: int) -> Iterator[None]:
 
 def run(results: Results, cases: Sequence[Case] = CASES, effort: Effort = EFFORT) -> None:
     print("gateway", flush=True)
-    upstream, port = free_port(), free_port()
+    upstream, port, proxied = free_port(), free_port(), free_port()
     url = f"http://127.0.0.1:{upstream}/mcp"
     servers = {
         f"{number}-{answers}": case.entry(url) | {"answers": answers}
@@ -163,11 +181,12 @@ def run(results: Results, cases: Sequence[Case] = CASES, effort: Effort = EFFORT
         command = [*MODULE, str(upstream)]
         with (
             serving(command, upstream, core=GENERATOR_CORE),
+            serving([*MODULE, str(proxied), url], proxied) as proxy,
             serving(host, port) as server,
             on_core(GENERATOR_CORE),
         ):
             for case in cases:
-                asyncio.run(measured(results, case, url, server, effort))
+                asyncio.run(measured(results, case, url, server, proxy, effort))
 
 
 def serve(port: int | None) -> None:
@@ -184,5 +203,25 @@ def serve(port: int | None) -> None:
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 
 
+def pass_on(port: int, url: str) -> None:
+    client = httpx2.AsyncClient()
+
+    async def answer(request: Request) -> Response:
+        own = ("host", "content-length", "connection")
+        headers = {name: value for name, value in request.headers.items() if name not in own}
+        body = await request.body()
+        found = await client.request(request.method, url, content=body, headers=headers)
+        return Response(found.content, found.status_code, media_type=found.headers["content-type"])
+
+    app = Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
+
+
 if __name__ == "__main__":
-    serve(int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    match sys.argv[1:]:
+        case [port, url]:
+            pass_on(int(port), url)
+        case [port]:
+            serve(int(port))
+        case _:
+            serve(None)
