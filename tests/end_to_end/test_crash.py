@@ -213,13 +213,13 @@ class KillSchedule:
         expect({s for s in self.seen if s > self.start} <= set(told), "what was seen is not told")
 
 
-async def check_kills(store: str, record_property: Any) -> None:
+async def check_kills(store: str, kills: int, record_property: Any) -> None:
     """A host on this store is killed at work, again and again."""
     schedule = KillSchedule(store, Random(3))
     server = ServerProcess(schedule.store)
     await open_talks(server)
     try:
-        for _ in range(KILLS):
+        for _ in range(kills):
             await schedule.kill_at_work(server)
             oracle = await schedule.check_log()
             server = ServerProcess(schedule.store)
@@ -229,8 +229,8 @@ async def check_kills(store: str, record_property: Any) -> None:
         server.kill()
         for typist in schedule.typists:
             await typist.hang_up()
-    assert len(schedule.in_flight) == KILLS
-    record_property("kills", KILLS)
+    assert len(schedule.in_flight) == kills
+    record_property("kills", kills)
     record_property("in_flight_at_least", min(schedule.in_flight))
     record_property("in_flight_in_all", sum(schedule.in_flight))
     record_property("kills_between_append_and_delivery", sum(map(bool, schedule.undelivered)))
@@ -243,4 +243,4 @@ async def check_kills(store: str, record_property: Any) -> None:
 async def test_what_anybody_has_seen_survives_every_kill(
     tmp_path: Path, record_property: Any
 ) -> None:
-    await check_kills(sqlite_store(tmp_path), record_property)
+    await check_kills(sqlite_store(tmp_path), KILLS, record_property)

@@ -1,6 +1,5 @@
 """The whole server on PostgreSQL: it is killed, and the database under it is."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,15 @@ from session_server.cli.failures import ExitCode
 from tests.cli.shells import Shell
 from tests.effort import tries
 from tests.end_to_end.test_crash import check_kills
-from tests.end_to_end.test_disk_faults import ready
 from tests.postgres import own_cluster, shared_cluster
-from tests.servers import ServerProcess, serving
+from tests.servers import serving
 
 KILLS = tries(in_ci=5, at_hand=2)
-PAUSE = 0.05
-BOUND = 120
-
-
-async def until_ready(server: ServerProcess) -> None:
-    async with asyncio.timeout(BOUND):
-        while await ready(server) != (200, "ready"):  # noqa: ASYNC110  # it is another process
-            await asyncio.sleep(PAUSE)
 
 
 @pytest.mark.proves("design.log.postgres-serve", "design.log.kill")
 async def test_what_anybody_has_seen_survives_every_kill_of_the_host(record_property: Any) -> None:
-    await check_kills(shared_cluster().url("kills"), record_property)
+    await check_kills(shared_cluster().url("kills"), KILLS, record_property)
 
 
 @pytest.mark.proves("design.log.backup")
