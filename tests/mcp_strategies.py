@@ -61,7 +61,6 @@ def _ordered(low: str, high: str, values: st.SearchStrategy[Any]) -> Any:
 
 
 options = st.lists(words, min_size=1, max_size=5, unique=True)
-titled = options.map(lambda values: [{"const": v, "title": f"“{v}”"} for v in values])
 
 
 @st.composite

@@ -4,12 +4,14 @@ import contextlib
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tests.effort import PATIENCE
 from tests.fork_server import IS_POSSIBLE, Forked, fork_server
@@ -117,6 +119,29 @@ def serving(
     finally:
         if server.process.poll() is None:
             server.kill()
+
+
+@contextlib.contextmanager
+def web_server(
+    handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None = None
+) -> Iterator[int]:
+    """A web server in a thread of this process, which prints nothing; its port."""
+
+    class Quiet(handler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """To nobody."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def sqlite_store(folder: Path) -> str:

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from msgspec import inspect as shape
 
 from session_server.schemas.ahp.actions import (
-    Action,
-    ClientAction,
     HostAction,
     RootAction,
     SessionAction,
@@ -41,7 +39,7 @@ from session_server.schemas.ahp.questions import (
     Value,
 )
 from session_server.schemas.ahp.session import RootState, SessionState
-from session_server.schemas.record import PrivateAction, SessionRecord
+from session_server.schemas.record import PrivateAction
 from session_server.schemas.wire import Variant, members, unknown_member
 
 Strategy: TypeAlias = st.SearchStrategy[Any]
@@ -168,12 +166,9 @@ def _family(cls: type[Variant]) -> Strategy:
 
 session_states: st.SearchStrategy[SessionState] = shapes(SessionState)
 root_states: st.SearchStrategy[RootState] = shapes(RootState)
-session_records: st.SearchStrategy[SessionRecord] = shapes(SessionRecord)
 session_actions: st.SearchStrategy[SessionAction] = shapes(SessionAction)
 root_actions: st.SearchStrategy[RootAction] = shapes(RootAction)
-client_actions: st.SearchStrategy[ClientAction] = shapes(ClientAction)
 host_actions: st.SearchStrategy[HostAction] = shapes(HostAction)
-public_actions: st.SearchStrategy[Action] = shapes(Action)
 private_actions: st.SearchStrategy[PrivateAction] = shapes(PrivateAction)
 
 

@@ -8,9 +8,6 @@ from session_server.schemas import limits
 TESTS = Path(__file__).parent
 NAME = re.compile(r"\b[A-Z][A-Z_]+\b")
 
-UNTRIED: set[str] = set()
-"""Whose tests are still to come."""
-
 
 def test_every_limit_is_tried() -> None:
     files = (path for path in TESTS.rglob("*.py") if path != Path(__file__))

@@ -14,11 +14,9 @@ SESSION = "ahp-session:/call-zoo"
 WAITS = "It asks a question"
 
 
-@pytest.fixture(scope="module", params=["http", "stdio"])
-def pairing(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Pairing]:
-    with paired("modern", request.param, tmp_path_factory.mktemp("call")) as pairing:
+@pytest.fixture(scope="module")
+def pairing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pairing]:
+    with paired("modern", "stdio", tmp_path_factory.mktemp("call")) as pairing:
         yield pairing
 
 

@@ -214,12 +214,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         load_servers(tmp_path / "mcp.json")
 
 
-def test_a_disabled_server_needs_none_of_its_variables(tmp_path: Path) -> None:
-    headers = {"Authorization": "Bearer ${NOWHERE}"}
-    off = loaded(tmp_path, off={"url": "https://x.example", "headers": headers, "disabled": True})
-    assert off["off"].disabled
-
-
 def test_the_revision_to_speak_can_be_chosen(tmp_path: Path) -> None:
     servers, warnings = read(
         tmp_path,

@@ -1,12 +1,8 @@
 """Servers that repeat the credentials they were given: nobody gets to see them."""
 
-import asyncio
-import contextlib
 import json
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +15,7 @@ from session_server.reducers.calls.redaction import HIDDEN
 from session_server.schemas.codec import encode
 from tests.calls.running_host import RunningHost, http, running_host
 from tests.mcp.servers import odd
+from tests.servers import web_server
 
 TOKEN = 'canary "4711"/ü'
 
@@ -49,21 +46,6 @@ class Repeating(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_error(405)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """To nobody."""
-
-
-@contextlib.contextmanager
-def repeating() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Repeating)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
 
 async def looked_through(at: RunningHost) -> None:
     """A question, a result and an error, each with the credential in several encodings."""
@@ -80,14 +62,11 @@ async def looked_through(at: RunningHost) -> None:
     assert "canary" not in encode(failed).decode()
 
 
-def test_a_header_that_a_server_repeats_is_hidden() -> None:
-    async def main(url: str) -> None:
-        header = quote(TOKEN)
-        async with running_host(http(f"{url}/mcp", headers={"X-API-Key": header})) as at:
+async def test_a_header_that_a_server_repeats_is_hidden() -> None:
+    headers = {"X-API-Key": quote(TOKEN)}
+    with web_server(Repeating) as port:
+        async with running_host(http(f"http://127.0.0.1:{port}/mcp", headers=headers)) as at:
             await looked_through(at)
-
-    with repeating() as url:
-        asyncio.run(main(url))
 
 
 async def test_a_variable_that_a_server_repeats_is_hidden() -> None:
@@ -98,17 +77,14 @@ async def test_a_variable_that_a_server_repeats_is_hidden() -> None:
         await looked_through(at)
 
 
-def test_scopes_that_hold_a_credential_are_hidden() -> None:
-    async def main(url: str) -> None:
-        header = quote(TOKEN)
-        async with running_host(http(f"{url}/forbidden", headers={"X-API-Key": header})) as at:
+async def test_scopes_that_hold_a_credential_are_hidden() -> None:
+    headers = {"X-API-Key": quote(TOKEN)}
+    with web_server(Repeating) as port:
+        async with running_host(http(f"http://127.0.0.1:{port}/forbidden", headers=headers)) as at:
             await at.error(await at.call("repeat"))
             shown = encode(at.record.public).decode()
             assert "canary" not in shown
             assert f'"read","{HIDDEN}"' in shown
-
-    with repeating() as url:
-        asyncio.run(main(url))
 
 
 @pytest.mark.parametrize(

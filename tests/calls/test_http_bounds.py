@@ -1,14 +1,12 @@
 """Servers that send too much: it is stopped while it arrives, and only its own call fails."""
 
-import asyncio
 import codecs
 import contextlib
 import gzip
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +19,7 @@ from session_server.schemas.limits import RESULT_BYTES
 from session_server.schemas.record import FailureKind
 from tests.calls.running_host import http, running_host
 from tests.mcp.servers import odd
+from tests.servers import web_server
 
 pytestmark = pytest.mark.slow
 
@@ -99,80 +98,55 @@ class Flooding(BaseHTTPRequestHandler):
                 self.wfile.write(before + PIECE + after)
                 self.taken[tool] += len(PIECE)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """To nobody."""
-
 
 @contextlib.contextmanager
 def flooding() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Flooding)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with web_server(Flooding) as port:
+        yield f"http://127.0.0.1:{port}/mcp"
 
 
 @pytest.mark.parametrize("tool", ["json", "events", "many-lines"])
-def test_an_endless_answer_over_http_is_read_no_further_than_the_limit(tool: str) -> None:
-    async def main(url: str) -> None:
+async def test_an_endless_answer_over_http_is_read_no_further_than_the_limit(tool: str) -> None:
+    with flooding() as url:
         async with running_host(http(url)) as at:
             view = await at.result(await at.call(tool))
             assert view.error is not None
             assert (view.error.kind, view.error.message) == (FailureKind.INVALID_RESULT, TOO_LARGE)
             assert await at.text(await at.call("untyped")) == "plain"
-
-    with flooding() as url:
-        asyncio.run(main(url))
     assert Flooding.taken[tool] < PIECES * len(PIECE)
 
 
-def test_a_server_that_greets_with_an_endless_event_is_reported_as_too_large() -> None:
-    async def main(url: str) -> None:
-        async with running_host(http(url)) as at:
-            assert TOO_LARGE in await at.error(await at.call("untyped"))
-
+async def test_a_server_that_greets_with_an_endless_event_is_reported_as_too_large() -> None:
     with flooding() as url:
-        asyncio.run(main(url.replace("/mcp", "/endless")))
+        async with running_host(http(url.replace("/mcp", "/endless"))) as at:
+            assert TOO_LARGE in await at.error(await at.call("untyped"))
     assert Flooding.taken["many-lines"] < PIECES * len(PIECE)
 
 
 @pytest.mark.parametrize("tool", ["bomb", "bomb-events"])
-def test_compressed_answers_are_not_asked_for_and_not_unpacked(tool: str) -> None:
-    async def main(url: str) -> None:
+async def test_compressed_answers_are_not_asked_for_and_not_unpacked(tool: str) -> None:
+    Flooding.encodings.clear()
+    with flooding() as url:
         async with running_host(http(url, headers={"accept-encoding": "gzip"})) as at:
             view = await at.result(await at.call(tool))
             assert view.error is not None
             assert (view.error.kind, view.error.message) == (FailureKind.INVALID_RESULT, COMPRESSED)
             assert await at.text(await at.call("untyped")) == "plain"
-
-    Flooding.encodings.clear()
-    with flooding() as url:
-        asyncio.run(main(url))
     assert Flooding.encodings == {"identity"}
 
 
-def test_a_listing_without_an_end_is_left_when_it_is_too_large() -> None:
-    async def main(url: str) -> None:
-        async with running_host(http(url)) as at:
+async def test_a_listing_without_an_end_is_left_when_it_is_too_large() -> None:
+    with flooding() as url:
+        async with running_host(http(url.replace("/mcp", "/pages"))) as at:
             assert await at.text(await at.call("untyped")) == "plain"
             assert len(at.calls.servers["zoo"].main.tools) == RESULT_BYTES // len(PIECE) - 1
-
-    with flooding() as url:
-        asyncio.run(main(url.replace("/mcp", "/pages")))
     assert Flooding.taken["pages"] == RESULT_BYTES // len(PIECE)
 
 
-def test_an_answer_that_cannot_be_read_is_not_quoted() -> None:
-    async def main(url: str) -> None:
+async def test_an_answer_that_cannot_be_read_is_not_quoted() -> None:
+    with flooding() as url:
         async with running_host(http(url)) as at:
             assert await at.error(await at.call("unreadable")) == NOT_MCP
-
-    with flooding() as url:
-        asyncio.run(main(url))
 
 
 async def test_a_long_line_on_stdout_fails_its_call_and_no_other() -> None:

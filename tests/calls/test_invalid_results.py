@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
+from session_server.schemas.limits import JSON_DEPTH
 from session_server.schemas.record import FailureKind
 from tests.calls.running_host import RunningHost, running_host
 
@@ -20,7 +20,6 @@ FAILURES = {
     "incapable": (FailureKind.UPSTREAM, "does not offer: sampling, roots"),
     "refusing": (FailureKind.UPSTREAM, "Not like this (-32602)"),
     "strange": (FailureKind.INVALID_RESULT, "unknown resultType 'hologram'"),
-    "huge": (FailureKind.INVALID_RESULT, f"larger than {RESULT_BYTES} bytes"),
     "deep": (FailureKind.INVALID_RESULT, f"nested deeper than {JSON_DEPTH} levels"),
     "empty": (FailureKind.INVALID_RESULT, "neither requests nor state"),
     "listed": (FailureKind.INVALID_RESULT, "not MCP"),
@@ -54,11 +53,6 @@ async def test_a_server_that_never_lists_its_tools_does_not_keep_calls_waiting()
     async with running_host(listless) as at:
         reason = await at.error(await at.call("untyped"))
         assert reason == "zoo cannot be used: it did not answer within 1 seconds"
-
-
-async def test_a_result_without_a_type_is_complete() -> None:
-    async with running_host(CONFIG) as at:
-        assert await at.text(await at.call("untyped")) == "plain"
 
 
 async def test_the_id_of_a_call_stands_in_a_path_as_it_is() -> None:

@@ -1,10 +1,10 @@
 """A 2025-era server that ends while it waits for people: what they wrote is not lost with it."""
 
-import asyncio
 import json
 import os
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -60,51 +60,43 @@ async def cut_off(config: ServerConfig, cut: Callable[[int], None], answer: Answ
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", [DRAFT, SUBMITTED], ids=["draft", "submitted"])
-def test_a_question_lost_with_its_process_is_asked_again_with_what_was_written(
-    answer: Answer, tmp_path: Path
+async def test_a_question_lost_with_its_process_is_asked_again_with_its_draft(
+    tmp_path: Path,
 ) -> None:
     effects = tmp_path / "effects"
     config = stdio("legacy", "--effects", str(effects))
-    asyncio.run(cut_off(config, lambda pid: os.kill(pid, signal.SIGKILL), answer))
+    await cut_off(config, lambda pid: os.kill(pid, signal.SIGKILL), DRAFT)
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", [DRAFT, SUBMITTED], ids=["draft", "submitted"])
-def test_a_question_lost_with_its_http_server_is_asked_again_with_what_was_written(
-    answer: Answer, tmp_path: Path
+async def test_a_question_lost_with_its_http_server_is_asked_again_with_its_submitted_answer(
+    tmp_path: Path,
 ) -> None:
-    effects = tmp_path / "effects"
-    servers = [zoo.ZooServer("legacy", "--effects", str(effects))]
-    port = servers[0].port
+    arguments = ("--effects", str(tmp_path / "effects"))
+    with zoo.http_server("legacy", *arguments) as lost, ExitStack() as stack:
 
-    def cut(_: int) -> None:
-        servers.pop().kill()
-        servers.append(zoo.ZooServer("legacy", "--effects", str(effects), port=port))
+        def cut(_: int) -> None:
+            lost.kill()
+            stack.enter_context(zoo.http_server("legacy", *arguments, port=lost.port))
 
-    try:
-        asyncio.run(cut_off(http(f"http://127.0.0.1:{port}/mcp"), cut, answer))
-    finally:
-        servers.pop().kill()
-    assert len(zoo.effects(effects, "deploy")) == 1
+        await cut_off(http(lost.url), cut, SUBMITTED)
+    assert len(zoo.effects(tmp_path / "effects", "deploy")) == 1
 
 
 @pytest.mark.slow
-def test_what_was_written_is_found_again_in_whatever_order_a_server_asks(tmp_path: Path) -> None:
-    store = sqlite_store(tmp_path)
+async def test_what_was_written_is_found_again_in_whatever_order_a_server_asks(
+    tmp_path: Path,
+) -> None:
+    store, effects = sqlite_store(tmp_path), tmp_path / "effects"
     draft = Draft(value=SelectedValue(value="staging"))
-
-    async def first(config: ServerConfig) -> str:
-        async with running_host(config, store) as at:
+    with zoo.http_server("legacy", "--effects", str(effects)) as server:
+        async with running_host(http(server.url), store) as at:
             call_id = await at.call("unordered")
             await at.answer("Which city?", city="Oslo")
             (request,) = await at.asked("Where to?")
             await write(at, request, draft, "environment")
-            return call_id
-
-    async def second(config: ServerConfig, call_id: str) -> None:
-        async with running_host(config, store) as at:
+        async with running_host(http(server.url), store) as at:
             await at.answer("It may already have run. Run it again?", by=OWNER)
             (request,) = await at.asked("Where to?")
             assert request.meta is not None
@@ -114,8 +106,4 @@ def test_what_was_written_is_found_again_in_whatever_order_a_server_asks(tmp_pat
             assert kept.value == draft.value
             await at.answer("Where to?", environment="staging")
             assert await at.text(call_id) == "Oslo staging"
-
-    effects = tmp_path / "effects"
-    with zoo.http_server("legacy", "--effects", str(effects)) as server:
-        asyncio.run(second(http(server.url), asyncio.run(first(http(server.url)))))
     assert len(zoo.effects(effects, "unordered")) == 1

@@ -18,100 +18,52 @@ from tests.servers import sqlite_store
 KEY = "a key that outlives any process of this server"
 
 
-async def cancel_turn(at: RunningHost) -> None:
-    turn = at.record.public.active_turn
-    assert turn is not None
-    await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
-
-
-async def is_tried_again(at: RunningHost) -> None:
-    await at.until(lambda _: any("is tried again" in note for note in at.notes()) or None)
-
-
 @pytest.mark.slow
-def test_a_turn_cancelled_while_its_call_is_tried_again_ends_the_call(tmp_path: Path) -> None:
+async def test_a_turn_cancelled_while_its_call_is_tried_again_ends_the_call(tmp_path: Path) -> None:
     """The server comes back, but nobody wants the result any more."""
     arguments = ("--key", KEY, "--effects", str(tmp_path / "effects"))
-
-    async def main(old: zoo.ZooServer) -> None:
+    with zoo.http_server("modern", *arguments) as old:
         async with running_host(http(old.url)) as at:
             call_id = await at.call("deploy", service="web")
             await at.asked("Where should web go?")
             old.kill()
             await at.answer("Where should web go?", environment="staging")
-            await is_tried_again(at)
-            await cancel_turn(at)
+            await at.until(lambda _: any("is tried again" in note for note in at.notes()) or None)
+            turn = at.record.public.active_turn
+            assert turn is not None
+            await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
             assert (await at.result(call_id)).state is CallState.ABANDONED
             await at.settled()
             with zoo.http_server("modern", *arguments, port=old.port):
                 assert await at.text(await at.call("echo", text="x")) == "x"
-
-    old = zoo.ZooServer("modern", *arguments)
-    try:
-        asyncio.run(main(old))
-    finally:
-        if old.process.poll() is None:
-            old.kill()
     assert zoo.effects(tmp_path / "effects", "deploy") == []
 
 
 @pytest.mark.slow
-async def test_a_question_of_a_call_that_was_given_up_is_not_asked_in_anothers_name() -> None:
-    """A 2025-era server does not say for which call it asks: another gets another connection."""
-    async with running_host(stdio("legacy", connections=1)) as at:
-        first = await at.call("weather", key="first")
-        await at.asked("Which city?")
-        await at.calls.abandon(OWNER, first)
-        second = await at.call("deploy", service="web")
-        (asked,) = await at.asked("Where should web go?")
-        assert asked.meta is not None
-        assert asked.meta.call == second
-        await at.answer("Where should web go?", environment="staging")
-        assert await at.text(second) == "web is in staging"
-
-
-@pytest.mark.slow
-def test_a_call_to_a_server_that_is_no_longer_configured_fails_with_a_reason(
+async def test_a_call_to_a_server_that_is_no_longer_configured_fails_with_a_reason(
     tmp_path: Path,
 ) -> None:
     store = sqlite_store(tmp_path)
-
-    async def first() -> str:
-        async with running_host(stdio("modern", "--key", KEY), store) as at:
-            call_id = await at.call("weather")
-            await at.asked("Which city?")
-            return call_id
-
-    async def second(call_id: str) -> None:
-        async with running_host({"other": stdio("modern", disabled=True)}, store) as at:
-            await at.answer("Which city?", city="Oslo")
-            assert await at.error(call_id) == (
-                "There is no MCP server 'zoo'. Configured are: other"
-            )
-            assert at.listed() == {"zoo": "stopped"}
-
-    asyncio.run(second(asyncio.run(first())))
+    async with running_host(stdio("modern", "--key", KEY), store) as at:
+        call_id = await at.call("weather")
+        await at.asked("Which city?")
+    async with running_host({"other": stdio("modern", disabled=True)}, store) as at:
+        await at.answer("Which city?", city="Oslo")
+        assert await at.error(call_id) == ("There is no MCP server 'zoo'. Configured are: other")
+        assert at.listed() == {"zoo": "stopped"}
 
 
 @pytest.mark.slow
-def test_a_deadline_that_passed_while_the_host_was_away_is_a_timeout(tmp_path: Path) -> None:
+async def test_a_deadline_that_passed_while_the_host_was_away_is_a_timeout(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
-
-    async def first() -> str:
-        async with running_host(stdio("modern", "--key", KEY, answerWithin=1.5), store) as at:
-            call_id = await at.call("survey")
-            await at.asked("Which city?")
-            return call_id
-
-    async def second(call_id: str) -> None:
-        async with running_host(stdio("modern", "--key", KEY), store) as at:
-            assert await at.text(call_id) == "cancel"
-            (outcome,) = at.record.private.outcomes
-            assert outcome.via is Provenance.TIMEOUT
-
-    call_id = asyncio.run(first())
-    asyncio.run(asyncio.sleep(1.5))  # that the time passes is what this is about
-    asyncio.run(second(call_id))
+    async with running_host(stdio("modern", "--key", KEY, answerWithin=1.5), store) as at:
+        call_id = await at.call("survey")
+        await at.asked("Which city?")
+    await asyncio.sleep(1.5)  # that the time passes is what this is about
+    async with running_host(stdio("modern", "--key", KEY), store) as at:
+        assert await at.text(call_id) == "cancel"
+        (outcome,) = at.record.private.outcomes
+        assert outcome.via is Provenance.TIMEOUT
 
 
 @pytest.mark.slow
@@ -144,24 +96,17 @@ async def test_a_deadline_of_one_question_while_the_other_is_answered_sends_one_
 
 
 @pytest.mark.slow
-def test_a_call_in_doubt_is_not_run_again_when_no_decision_comes_in_time(
+async def test_a_call_in_doubt_is_not_run_again_when_no_decision_comes_in_time(
     tmp_path: Path,
 ) -> None:
     store, effects = sqlite_store(tmp_path), tmp_path / "effects"
     config = stdio("legacy", "--effects", str(effects), answerWithin=2)
-
-    async def first() -> str:
-        async with running_host(config, store) as at:
-            call_id = await at.call("weather")
-            await at.asked("Which city?")
-            return call_id
-
-    async def second(call_id: str) -> None:
-        async with running_host(config, store) as at:
-            view = await at.result(call_id)
-            assert view.error is not None
-            assert view.error.kind is FailureKind.NOT_REPEATED
-            assert at.record.private.outcomes[-1].via is Provenance.TIMEOUT
-
-    asyncio.run(second(asyncio.run(first())))
+    async with running_host(config, store) as at:
+        call_id = await at.call("weather")
+        await at.asked("Which city?")
+    async with running_host(config, store) as at:
+        view = await at.result(call_id)
+        assert view.error is not None
+        assert view.error.kind is FailureKind.NOT_REPEATED
+        assert at.record.private.outcomes[-1].via is Provenance.TIMEOUT
     assert zoo.effects(effects, "weather") == []

@@ -15,7 +15,6 @@ from session_server.watched_response import WatchedResponse
 LARGE = 16 * 1_048_576
 """More than the kernel takes for a client that does not read."""
 
-SECONDS = 60
 PIECE = {"type": "http.response.body", "more_body": True}
 
 

@@ -131,27 +131,20 @@ async def test_an_answer_after_the_expiry_of_a_dependent_round_asks_nothing_twic
 
 
 @pytest.mark.slow
-def test_a_server_upgraded_between_rounds_keeps_the_answers_it_has(effects: Path) -> None:
+async def test_a_server_upgraded_between_rounds_keeps_the_answers_it_has(effects: Path) -> None:
     """The new one does not know the old one's state and asks for one thing more."""
-
-    async def main(port: int, old: zoo.ZooServer) -> None:
-        async with running_host(http(f"http://127.0.0.1:{port}/mcp")) as at:
+    upgraded = ("--extra-key", "--effects", str(effects))
+    with zoo.http_server("modern") as old:
+        async with running_host(http(old.url)) as at:
             call_id = await at.call("pair")
             await at.asked("Your name?", "Your age?")
             old.kill()
-            with zoo.http_server("modern", "--extra-key", "--effects", str(effects), port=port):
+            with zoo.http_server("modern", *upgraded, port=old.port):
                 await at.answer("Your name?", name="Cy")
                 await at.answer("Your age?", age=7)
                 await at.answer("Anything else?", extra="tea")
                 assert await at.text(call_id) == "Cy is 7, tea"
             assert asked_messages(at) == ["Your name?", "Your age?", "Anything else?"]
-
-    old = zoo.ZooServer("modern")
-    try:
-        asyncio.run(main(old.port, old))
-    finally:
-        if old.process.poll() is None:
-            old.kill()
     assert len(zoo.effects(effects, "pair")) == 1
 
 
@@ -160,66 +153,52 @@ def test_a_server_upgraded_between_rounds_keeps_the_answers_it_has(effects: Path
 
 @pytest.mark.slow
 @pytest.mark.proves("design.calls.any-process", "design.session.call-finished")
-def test_a_parked_call_is_finished_by_another_process_with_the_log(
+async def test_a_parked_call_is_finished_by_another_process_with_the_log(
     store: str, effects: Path
 ) -> None:
     config = stdio("modern", "--key", KEY, "--effects", str(effects))
-
-    async def first() -> str:
-        async with running_host(config, store) as at:
-            call_id = await at.call("deploy", service="web")
-            (request,) = await at.asked("Where should web go?")
-            await at.answer("Where should web go?", environment="production")
-            (request,) = await at.asked("Really?")
-            draft = Draft(value=TextValue(value="it is ti"))
-            action = InputAnswerChanged(request_id=request.id, question_id="reason", answer=draft)
-            await perform(at.host, BO, SESSION, action)
-            return call_id
-
-    async def second(call_id: str) -> None:
-        async with running_host(config, store) as at:
-            (request,) = await at.asked("Really?")
-            assert request.answers is not None
-            assert request.answers["reason"].meta is not None
-            assert request.answers["reason"].meta.by == BO.author
-            await at.answer("Really?", sure=True)
-            assert await at.text(call_id) == "web is in production"
-
-    asyncio.run(second(asyncio.run(first())))
+    async with running_host(config, store) as at:
+        call_id = await at.call("deploy", service="web")
+        (request,) = await at.asked("Where should web go?")
+        await at.answer("Where should web go?", environment="production")
+        (request,) = await at.asked("Really?")
+        draft = Draft(value=TextValue(value="it is ti"))
+        action = InputAnswerChanged(request_id=request.id, question_id="reason", answer=draft)
+        await perform(at.host, BO, SESSION, action)
+    async with running_host(config, store) as at:
+        (request,) = await at.asked("Really?")
+        assert request.answers is not None
+        assert request.answers["reason"].meta is not None
+        assert request.answers["reason"].meta.by == BO.author
+        await at.answer("Really?", sure=True)
+        assert await at.text(call_id) == "web is in production"
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.proves("mcp.legacy.restart")
-def test_a_held_call_that_a_restart_cut_off_is_asked_about_and_keeps_what_was_written(
+async def test_a_held_call_that_a_restart_cut_off_is_asked_about_and_keeps_what_was_written(
     store: str, effects: Path
 ) -> None:
     config = stdio("legacy", "--effects", str(effects))
-
-    async def first() -> str:
-        async with running_host(config, store) as at:
-            call_id = await at.call("weather")
-            (request,) = await at.asked("Which city?")
-            draft = Draft(value=TextValue(value="Osl"))
-            action = InputAnswerChanged(request_id=request.id, question_id="city", answer=draft)
-            await perform(at.host, BO, SESSION, action)
-            return call_id
-
-    async def second(call_id: str) -> None:
-        async with running_host(config, store) as at:
-            await at.asked("It may already have run. Run it again?")
-            assert (await at.calls.result(OWNER, call_id)).state is CallState.UNCERTAIN
-            assert [o.via for o in at.record.private.outcomes] == [Provenance.WITHDRAWN]
-            await at.answer("It may already have run.")
-            (request,) = await at.asked("Which city?")
-            assert request.answers is not None
-            draft = request.answers["city"]
-            assert isinstance(draft, Draft)
-            assert draft.value == TextValue(value="Osl")
-            await at.answer("Which city?", city="Oslo")
-            assert await at.text(call_id) == "Sunny in Oslo"
-
-    asyncio.run(second(asyncio.run(first())))
+    async with running_host(config, store) as at:
+        call_id = await at.call("weather")
+        (request,) = await at.asked("Which city?")
+        draft = Draft(value=TextValue(value="Osl"))
+        action = InputAnswerChanged(request_id=request.id, question_id="city", answer=draft)
+        await perform(at.host, BO, SESSION, action)
+    async with running_host(config, store) as at:
+        await at.asked("It may already have run. Run it again?")
+        assert (await at.calls.result(OWNER, call_id)).state is CallState.UNCERTAIN
+        assert [o.via for o in at.record.private.outcomes] == [Provenance.WITHDRAWN]
+        await at.answer("It may already have run.")
+        (request,) = await at.asked("Which city?")
+        assert request.answers is not None
+        draft = request.answers["city"]
+        assert isinstance(draft, Draft)
+        assert draft.value == TextValue(value="Osl")
+        await at.answer("Which city?", city="Oslo")
+        assert await at.text(call_id) == "Sunny in Oslo"
     assert [row["action"] for row in zoo.effects(effects, "weather")] == ["accept"]
 
 
@@ -262,32 +241,6 @@ async def test_a_stdio_server_stays_up_between_the_rounds(effects: Path) -> None
 def _is_running(at: RunningHost, call_id: str) -> bool | None:
     shown = at.tool_call(call_id)
     return (isinstance(shown, Running) and shown.content is not None) or None
-
-
-@pytest.mark.slow
-def test_answers_wait_while_a_server_is_away(effects: Path) -> None:
-    async def main(port: int, old: zoo.ZooServer) -> None:
-        async with running_host(http(f"http://127.0.0.1:{port}/mcp")) as at:
-            call_id = await at.call("deploy", service="web")
-            await at.asked("Where should web go?")
-            old.kill()
-            await at.answer("Where should web go?", environment="staging")
-            await at.until(
-                lambda _: (
-                    any("cannot be used now, and is tried again" in note for note in at.notes())
-                    or None
-                )
-            )
-            with zoo.http_server("modern", "--key", KEY, "--effects", str(effects), port=port):
-                assert await at.text(call_id) == "web is in staging"
-
-    old = zoo.ZooServer("modern", "--key", KEY)
-    try:
-        asyncio.run(main(old.port, old))
-    finally:
-        if old.process.poll() is None:
-            old.kill()
-    assert len(zoo.effects(effects, "deploy")) == 1
 
 
 # Callers
@@ -360,41 +313,30 @@ class Caller:
 
 
 @pytest.mark.slow
-def test_an_agents_call_joins_its_turn_and_survives_a_restart(store: str, effects: Path) -> None:
+async def test_an_agents_call_joins_its_turn_and_survives_a_restart(
+    store: str, effects: Path
+) -> None:
     config = stdio("modern", "--key", KEY, "--effects", str(effects))
-
-    async def first() -> None:
-        async with running_host(config, store, {"caller": Caller()}) as at:
-            await at.new_session("caller", f"{SESSION}/caller")
-            action = TurnStarted(turn_id="t1", message=user_message())
-            await perform(at.host, OWNER, f"{SESSION}/caller", action)
-            await at.waiting.until(
-                f"{SESSION}/caller", lambda record: record.public.input_requests, 15
-            )
-
-    async def second() -> None:
-        async with running_host(config, store, {"caller": Caller()}) as at:
-            uri = f"{SESSION}/caller"
-            record = at.host.record(uri)
-            assert record is not None
-            (call,) = record.private.calls.values()
-            assert call.turn_id == "t1"
-            (request,) = record.public.input_requests or ()
-            answers: Any = {"city": Submitted(value=TextValue(value="Oslo"))}
-            done = InputCompleted(
-                request_id=request.id, response=ResponseKind.ACCEPT, answers=answers
-            )
-            await perform(at.host, BO, uri, done)
-            turns = await at.waiting.until(uri, lambda record: record.public.turns or None, 15)
-            assert turns is not None
-            said = [
-                part.content for part in turns[0].response_parts if isinstance(part, MarkdownPart)
-            ]
-            assert said[0] == "Sunny in Oslo"
-            assert "io.modelcontextprotocol/tasks" in said[1]
-
-    asyncio.run(first())
-    asyncio.run(second())
+    async with running_host(config, store, {"caller": Caller()}) as at:
+        await at.new_session("caller", f"{SESSION}/caller")
+        action = TurnStarted(turn_id="t1", message=user_message())
+        await perform(at.host, OWNER, f"{SESSION}/caller", action)
+        await at.waiting.until(f"{SESSION}/caller", lambda record: record.public.input_requests, 15)
+    async with running_host(config, store, {"caller": Caller()}) as at:
+        uri = f"{SESSION}/caller"
+        record = at.host.record(uri)
+        assert record is not None
+        (call,) = record.private.calls.values()
+        assert call.turn_id == "t1"
+        (request,) = record.public.input_requests or ()
+        answers: Any = {"city": Submitted(value=TextValue(value="Oslo"))}
+        done = InputCompleted(request_id=request.id, response=ResponseKind.ACCEPT, answers=answers)
+        await perform(at.host, BO, uri, done)
+        turns = await at.waiting.until(uri, lambda record: record.public.turns or None, 15)
+        assert turns is not None
+        said = [part.content for part in turns[0].response_parts if isinstance(part, MarkdownPart)]
+        assert said[0] == "Sunny in Oslo"
+        assert "io.modelcontextprotocol/tasks" in said[1]
     assert len(zoo.effects(effects, "weather")) == 1
 
 

@@ -1,6 +1,5 @@
 """Servers that speak both revisions: each tool is called in the one in which it can ask."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -90,23 +89,18 @@ async def test_a_harmless_tool_runs_again_by_itself(dual: Dual) -> None:
 
 @pytest.mark.slow
 @every_server
-def test_what_a_tool_needs_is_seen_once_and_outlives_the_host(dual: Dual, tmp_path: Path) -> None:
+async def test_what_a_tool_needs_is_seen_once_and_outlives_the_host(
+    dual: Dual, tmp_path: Path
+) -> None:
     """After the first such tool its neighbours are called in that revision from the start."""
     file = tmp_path / "data" / "revisions.json"
-
-    async def seen() -> None:
-        async with running_host(dual.config, revisions=Revisions(file)) as at:
-            assert await answered(at, "look") == "looked at Oslo"
-            assert await answered(at, "book") == "booked Oslo"
-        assert (dual.count("begun"), dual.count("booked")) == (1, 1)
-
-    async def remembered() -> None:
-        async with running_host(dual.config, revisions=Revisions(file)) as at:
-            assert await answered(at, "cancel") == "cancelled Oslo"
-        assert (dual.count("cancelling"), dual.count("cancelled")) == (1, 1)
-
-    asyncio.run(seen())
-    asyncio.run(remembered())
+    async with running_host(dual.config, revisions=Revisions(file)) as at:
+        assert await answered(at, "look") == "looked at Oslo"
+        assert await answered(at, "book") == "booked Oslo"
+    assert (dual.count("begun"), dual.count("booked")) == (1, 1)
+    async with running_host(dual.config, revisions=Revisions(file)) as at:
+        assert await answered(at, "cancel") == "cancelled Oslo"
+    assert (dual.count("cancelling"), dual.count("cancelled")) == (1, 1)
 
 
 @pytest.mark.slow

@@ -1,9 +1,8 @@
 """Calls against real servers: every round is asked in the session and answered there."""
 
-import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import Sent, SessionRecord
 from session_server.schemas.record import Waiting as CallWaiting
-from tests.calls.running_host import BO, OWNER, RunningHost, http, running_host, stdio, value_of
+from tests.calls.running_host import BO, OWNER, http, running_host, stdio, value_of
 from tests.mcp import zoo
 
 pytestmark = pytest.mark.slow
@@ -37,22 +36,14 @@ def over_http(kind: zoo.Kind, *arguments: str, **more: Any) -> Iterator[ServerCo
         yield http(server.url, **more)
 
 
-WAYS = [
-    pytest.param("modern", over_stdio, id="modern-stdio"),
-    pytest.param("modern", over_http, id="modern-http", marks=pytest.mark.slow),
-    pytest.param("typescript", over_stdio, id="typescript-stdio", marks=pytest.mark.slow),
-    pytest.param("typescript", over_http, id="typescript-http"),
-    pytest.param("legacy", over_stdio, id="legacy-stdio", marks=pytest.mark.slow),
-    pytest.param("legacy", over_http, id="legacy-http"),
-]
-
-
 @pytest.mark.proves("mcp.servers.modern", "mcp.servers.legacy")
-@pytest.mark.parametrize(("kind", "way"), WAYS)
-def test_people_answer_and_the_call_is_finished(kind: zoo.Kind, way: Way, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [over_stdio, over_http])
+@pytest.mark.parametrize("kind", ["modern", "typescript", "legacy"])
+async def test_people_answer_and_the_call_is_finished(
+    kind: zoo.Kind, way: Way, tmp_path: Path
+) -> None:
     file = tmp_path / "effects"
-
-    async def main(config: ServerConfig) -> None:
+    with way(kind, "--effects", str(file)) as config:
         async with running_host(config) as at:
             call_id = await at.call("deploy", service="web")
             (request,) = await at.asked("Where should web go?")
@@ -68,9 +59,6 @@ def test_people_answer_and_the_call_is_finished(kind: zoo.Kind, way: Way, tmp_pa
             assert shown.content == (TextContent(text="web is in production"),)
             assert at.listed() == {"zoo": "ready"}
             await at.until(lambda record: record.public.active_turn is None or None)
-
-    with way(kind, "--effects", str(file)) as config:
-        asyncio.run(main(config))
     assert len(zoo.effects(file, "deploy")) == 1
 
 
@@ -94,29 +82,19 @@ def legacy(effects: Path) -> Iterator[ServerConfig]:
         yield config
 
 
-def run(config: ServerConfig, work: Callable[[RunningHost], Coroutine[Any, Any, None]]) -> None:
-    async def main() -> None:
-        async with running_host(config) as at:
-            await work(at)
-
-    asyncio.run(main())
-
-
 def changed(config: ServerConfig, **fields: Any) -> ServerConfig:
     return http(str(config.url), **fields)
 
 
-def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_starting(
+async def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_starting(
     modern: ServerConfig,
 ) -> None:
-    async def work(at: RunningHost) -> None:
+    async with running_host(modern) as at:
         assert isinstance(at.calls.servers["zoo"].main.state, McpStarting)
         call_id = await at.call("echo", text="x")
         shown = at.tool_call(call_id)
         assert shown is not None
         assert (shown.tool_name, shown.display_name) == ("echo", "Say it back")
-
-    run(modern, work)
 
 
 async def test_a_server_that_takes_long_to_start_does_not_keep_a_call_from_being_made() -> None:
@@ -130,56 +108,19 @@ async def test_a_server_that_takes_long_to_start_does_not_keep_a_call_from_being
         await at.calls.abandon(OWNER, call_id)
 
 
-@pytest.mark.parametrize("how", [*ResponseKind])
-def test_accepted_declined_and_cancelled_reach_the_server_as_such(
-    modern: ServerConfig, how: ResponseKind
+@pytest.mark.parametrize(("era", "tool"), [("modern", "survey"), ("legacy", "weather")])
+@pytest.mark.parametrize("how", [ResponseKind.DECLINE, ResponseKind.CANCEL])
+async def test_declined_and_cancelled_reach_the_server_as_such(
+    era: str, tool: str, how: ResponseKind, request: pytest.FixtureRequest
 ) -> None:
-    async def work(at: RunningHost) -> None:
-        call_id = await at.call("survey")
-        if how is ResponseKind.ACCEPT:
-            await at.answer("Which city?", city="Oslo")
-        else:
-            await at.refuse("Which city?", how)
+    async with running_host(request.getfixturevalue(era)) as at:
+        call_id = await at.call(tool)
+        await at.refuse("Which city?", how)
         assert (await at.text(call_id)).startswith(how.value)
 
-    run(modern, work)
 
-
-@pytest.mark.parametrize("how", [ResponseKind.DECLINE, ResponseKind.CANCEL])
-def test_accepted_declined_and_cancelled_reach_a_2025_era_server_as_such(
-    legacy: ServerConfig, how: ResponseKind
-) -> None:
-    async def work(at: RunningHost) -> None:
-        call_id = await at.call("weather")
-        await at.refuse("Which city?", how)
-        assert await at.text(call_id) == how.value
-
-    run(legacy, work)
-
-
-def test_all_questions_of_a_round_are_open_at_once(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
-        call_id = await at.call("pair")
-        await at.asked("Your name?", "Your age?")
-        await at.answer("Your age?", by=BO, age=7)
-        assert (await at.calls.result(OWNER, call_id)).state is CallState.WAITING
-        await at.answer("Your name?", name="Cy")
-        assert await at.text(call_id) == "Cy is 7"
-
-    run(modern, work)
-
-
-def test_a_round_without_state_is_answered_without_state(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
-        call_id = await at.call("stateless")
-        await at.answer("A colour?", colour="green")
-        assert await at.text(call_id) == "green, state None"
-
-    run(modern, work)
-
-
-def test_every_kind_of_question_arrives_as_its_own(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_every_kind_of_question_arrives_as_its_own(modern: ServerConfig) -> None:
+    async with running_host(modern) as at:
         call_id = await at.call("every_kind")
         await at.answer("One of each", email="a@example.com", whole=4, many=["1", "3"], titled="x")
         assert await at.text(call_id) == (
@@ -187,13 +128,11 @@ def test_every_kind_of_question_arrives_as_its_own(modern: ServerConfig) -> None
             '"plain": "a", "text": "hello", "titled": "x", "whole": 4}'
         )
 
-    run(modern, work)
-
 
 @pytest.mark.proves("mcp.legacy.url")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureRequest) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureRequest) -> None:
+    async with running_host(request.getfixturevalue(era)) as at:
         call_id = await at.call("visit")
         (asked,) = await at.asked("Sign in, please.")
         assert asked.url == "https://example.com/in?a=b"
@@ -202,26 +141,25 @@ def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureReq
         told = "zoo reports that what you were asked to open is done."
         assert (told in at.notes()) == (era == "legacy")
 
-    run(request.getfixturevalue(era), work)
-
 
 @pytest.mark.proves("mcp.legacy.url")
-def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
-    async def work(at: RunningHost) -> None:
-        call_id = await at.call("gated")
-        (asked,) = await at.asked("Sign in first.")
-        assert asked.url == "https://example.com/first"
-        await at.answer("Sign in first.")
-        assert await at.text(call_id) == "past the gate"
-
+async def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
     with over_http("legacy", "--effects", str(tmp_path / "effects")) as config:
-        run(config, work)
+        async with running_host(config) as at:
+            call_id = await at.call("gated")
+            (asked,) = await at.asked("Sign in first.")
+            assert asked.url == "https://example.com/first"
+            await at.answer("Sign in first.")
+            assert await at.text(call_id) == "past the gate"
     assert len(zoo.effects(tmp_path / "effects", "gated")) == 1
 
 
 @pytest.mark.proves("mcp.legacy.timeout")
-def test_people_may_take_their_time_while_a_2025_era_call_is_held(legacy: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_people_may_take_their_time_while_a_2025_era_call_is_held(
+    legacy: ServerConfig,
+) -> None:
+    assert TIMEOUT.read is None
+    async with running_host(legacy) as at:
         call_id = await at.call("weather")
         await at.asked("Which city?")
         phase = at.record.private.calls[call_id].phase
@@ -232,14 +170,11 @@ def test_people_may_take_their_time_while_a_2025_era_call_is_held(legacy: Server
         await at.answer("Which city?", city="Oslo")
         assert await at.text(call_id) == "Sunny in Oslo"
 
-    assert TIMEOUT.read is None
-    run(legacy, work)
 
-
-def test_two_questions_at_once_of_a_2025_era_server_are_asked_in_turn(
+async def test_two_questions_at_once_of_a_2025_era_server_are_asked_in_turn(
     legacy: ServerConfig,
 ) -> None:
-    async def work(at: RunningHost) -> None:
+    async with running_host(legacy) as at:
         call_id = await at.call("both")
         await at.asked("")
         first = (at.record.public.input_requests or ())[0].message or ""
@@ -248,14 +183,12 @@ def test_two_questions_at_once_of_a_2025_era_server_are_asked_in_turn(
             await at.answer(reason, **values)
         assert await at.text(call_id) == "Oslo staging"
 
-    run(legacy, work)
-
 
 @pytest.mark.proves("mcp.legacy.one-at-a-time")
-def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
+async def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
     legacy: ServerConfig,
 ) -> None:
-    async def work(at: RunningHost) -> None:
+    async with running_host(changed(legacy, connections=2)) as at:
         ids = [await at.call("weather", key=str(n)) for n in range(3)]
 
         def two_are_asked(record: SessionRecord) -> bool | None:
@@ -278,17 +211,13 @@ def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
         for call_id in ids:
             assert await at.text(call_id) == f"Sunny in {cities[call_id]}"
 
-    run(changed(legacy, connections=2), work)
 
-
-def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
+    async with running_host(changed(modern, maxRounds=2)) as at:
         call_id = await at.call("ladder", rounds=3)
         await at.answer("Step 1", text="a")
         await at.answer("Step 2", text="b")
         assert "more than 2 times" in await at.error(call_id)
-
-    run(changed(modern, maxRounds=2), work)
 
 
 @pytest.mark.proves("mcp.servers.tasks")
@@ -302,60 +231,35 @@ def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
         ("missing", "Unknown tool"),
     ],
 )
-def test_calls_that_cannot_be_completed_fail_with_a_reason(
+async def test_calls_that_cannot_be_completed_fail_with_a_reason(
     modern: ServerConfig, tool: str, reason: str
 ) -> None:
-    async def work(at: RunningHost) -> None:
+    async with running_host(modern) as at:
         view = await at.result(await at.call(tool))
         said = view.error.message if view.error is not None else zoo.text_of(view.result or {})
         assert reason in said, said
-
-    run(modern, work)
 
 
 @pytest.mark.proves("mcp.servers.declared")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("roots", [None, [{"uri": "file:///work"}]])
-def test_a_connection_declares_what_can_be_answered_and_no_more(
+async def test_a_connection_declares_what_can_be_answered_and_no_more(
     era: str, roots: list[Any] | None, request: pytest.FixtureRequest
 ) -> None:
-    async def work(at: RunningHost) -> None:
+    async with running_host(changed(request.getfixturevalue(era), roots=roots)) as at:
         told = json.loads(await at.text(await at.call("mirror")))
         declared = {name for name, value in told["capabilities"].items() if value is not None}
         assert declared == {"elicitation"} | ({"roots"} if roots else set())
 
-    run(changed(request.getfixturevalue(era), roots=roots), work)
 
-
-def test_roots_are_answered_from_the_settings(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_roots_are_answered_from_the_settings(modern: ServerConfig) -> None:
+    async with running_host(changed(modern, roots=[{"uri": "file:///work"}])) as at:
         assert await at.text(await at.call("folders")) == "file:///work"
-
-    run(changed(modern, roots=[{"uri": "file:///work"}]), work)
-
-
-def test_prompts_and_resources_may_ask_too(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
-        prompt = await at.request("prompts/get", name="brief")
-        await at.answer("About what?", subject="fjords")
-        view = await at.result(prompt)
-        assert view.result is not None
-        assert view.result["messages"][0]["content"]["text"] == "Write about fjords."
-        resource = await at.request("resources/read", uri="zoo://cage/lion")
-        await at.answer("The key?", key="brass")
-        view = await at.result(resource)
-        assert view.result is not None
-        assert view.result["contents"][0]["text"] == "lion behind brass"
-        shown = at.tool_call(resource)
-        assert isinstance(shown, Completed)
-        assert shown.content == (TextContent(text="lion behind brass"),)
-
-    run(modern, work)
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest) -> None:
+    async with running_host(request.getfixturevalue(era)) as at:
         call_id = await at.call("count", steps=3, pause=0.4)
 
         def content(record: SessionRecord) -> str | None:
@@ -367,15 +271,13 @@ def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest
         await at.until(lambda record: content(record) not in (None, "1 of 3: step 1") or None)
         assert await at.text(call_id) == "counted to 3"
 
-    run(request.getfixturevalue(era), work)
 
-
-def test_a_deadline_of_the_settings_cancels_and_says_that_it_was_one(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
+async def test_a_deadline_of_the_settings_cancels_and_says_that_it_was_one(
+    modern: ServerConfig,
+) -> None:
+    async with running_host(changed(modern, answerWithin=0.2)) as at:
         call_id = await at.call("survey")
         assert await at.text(call_id) == "cancel"
         (outcome,) = at.record.private.outcomes
         assert outcome.via is Provenance.TIMEOUT
         assert any("timed out" in note for note in at.notes())
-
-    run(changed(modern, answerWithin=0.2), work)

@@ -6,9 +6,8 @@ import datetime as dt
 import json
 import ssl
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from tests.calls.running_host import http, listed, running_host
 from tests.cli.shells import Shell, shell_of
 from tests.gateway.requests_2026 import rpc
 from tests.mcp import zoo
-from tests.servers import ServerProcess, serving, sqlite_store
+from tests.servers import ServerProcess, serving, sqlite_store, web_server
 
 pytestmark = pytest.mark.slow
 
@@ -73,25 +72,6 @@ class Answering(BaseHTTPRequestHandler):
             self.wfile.write(reply.body.encode())
 
     do_GET = do_DELETE = do_POST  # noqa: N815
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """To nobody."""
-
-
-@contextlib.contextmanager
-def answering(context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """A web server in a thread; its port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    if context is not None:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:
@@ -143,8 +123,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("troubles")
     credentials = {"Authorization": f"Bearer {SECRET}"}
     python = sys.executable
-    with answering() as port, answering(self_signed(folder)) as secure_port:
-        with answering() as closed_port:
+    with web_server(Answering) as port, web_server(Answering, self_signed(folder)) as secure_port:
+        with web_server(Answering) as closed_port:
             pass
         at = f"http://127.0.0.1:{port}"
         servers: dict[str, dict[str, Any]] = {
@@ -223,36 +203,33 @@ def test_the_reason_why_a_server_cannot_be_used_is_in_the_shell(name: str, shell
     assert "Traceback" not in said
 
 
-def test_a_server_is_used_again_after_its_credential_was_corrected(tmp_path: Path) -> None:
+async def test_a_server_is_used_again_after_its_credential_was_corrected(tmp_path: Path) -> None:
     def state(record: SessionRecord) -> Any:
         (entry,) = record.public.customizations or ()
         assert isinstance(entry, McpServer)
         return entry.state if isinstance(entry.state, McpAuthRequired) else None
 
-    async def main(url: str) -> None:
-        store = sqlite_store(tmp_path)
-        async with running_host(http(url, headers={"authorization": "Bearer old"}), store) as at:
+    store = sqlite_store(tmp_path)
+    with zoo.http_server("modern", "--token", SECRET) as server:
+        old = http(server.url, headers={"authorization": "Bearer old"})
+        async with running_host(old, store) as at:
             message = await at.error(await at.call("echo", text="x"))
             assert message.startswith(f"zoo cannot be used: {REASONS['refused']}")
             assert (await at.until(state)).required_scopes == ("zoo:feed", "zoo:see")
-        async with running_host(
-            http(url, headers={"Authorization": f"Bearer {SECRET}"}), store
-        ) as at:
+        corrected = http(server.url, headers={"Authorization": f"Bearer {SECRET}"})
+        async with running_host(corrected, store) as at:
             assert await at.text(await at.call("echo", text="x")) == "x"
             await at.until(lambda record: listed(record)["zoo"] == "ready" or None)
-        assert SECRET.encode() not in (tmp_path / "sessions.db").read_bytes()
-
-    with zoo.http_server("modern", "--token", SECRET) as server:
-        asyncio.run(main(server.url))
+    assert SECRET.encode() not in (tmp_path / "sessions.db").read_bytes()
 
 
-def test_answers_wait_until_an_expired_credential_is_replaced(tmp_path: Path) -> None:
+async def test_answers_wait_until_an_expired_credential_is_replaced(tmp_path: Path) -> None:
     """A leg that the server turns away did not run; after a restart it goes out again."""
     store, effects = sqlite_store(tmp_path), tmp_path / "effects"
     arguments = ("--key", KEY, "--effects", str(effects))
-
-    async def first(url: str, old: zoo.ZooServer) -> str:
-        async with running_host(http(url, headers={"Authorization": "Bearer old"}), store) as at:
+    with zoo.http_server("modern", *arguments, "--token", "old") as old:
+        expired = http(old.url, headers={"Authorization": "Bearer old"})
+        async with running_host(expired, store) as at:
             call_id = await at.call("deploy", service="web")
             await at.asked("Where should web go?")
             old.kill()
@@ -261,20 +238,10 @@ def test_answers_wait_until_an_expired_credential_is_replaced(tmp_path: Path) ->
                 reason = f"zoo cannot be used now, and is tried again: {REASONS['refused']}"
                 await at.until(lambda _: any(reason in note for note in at.notes()) or None)
                 await at.until(lambda record: listed(record)["zoo"] == "authRequired" or None)
-            return call_id
-
-    async def second(url: str, call_id: str) -> None:
-        async with running_host(http(url, headers={"Authorization": "Bearer new"}), store) as at:
+    with zoo.http_server("modern", *arguments, "--token", "new", port=old.port) as new:
+        replaced = http(new.url, headers={"Authorization": "Bearer new"})
+        async with running_host(replaced, store) as at:
             assert await at.text(call_id) == "web is in staging"
-
-    old = zoo.ZooServer("modern", *arguments, "--token", "old")
-    try:
-        call_id = asyncio.run(first(old.url, old))
-    finally:
-        if old.process.poll() is None:
-            old.kill()
-    with zoo.http_server("modern", *arguments, "--token", "new", port=old.port) as server:
-        asyncio.run(second(server.url, call_id))
     assert len(zoo.effects(effects, "deploy")) == 1
 
 

@@ -24,7 +24,6 @@ from tests.servers import ServerProcess, serving, sqlite_store
 SESSION = "ahp-session:/disk"
 DISK_BYTES = 4 * 2**20
 ATTEMPTS = 5_000
-SOON = 60.0
 
 
 @pytest.fixture

@@ -35,7 +35,6 @@ from tests.schemas.wire_examples import CLIENT_ACTIONS, HOST_ACTIONS
 from tests.servers import ServerProcess, serving
 
 OWNER, AGENT, ANSWERER, OBSERVER = Role
-ALL_ROLES = set(Role)
 
 # Actions: who may say them, by role alone
 

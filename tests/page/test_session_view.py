@@ -1,18 +1,17 @@
 """One session: turns, approvals, requests, countdowns, queued messages."""
 
 import re
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Self
+from http.server import BaseHTTPRequestHandler
+from typing import ClassVar
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.effort import PATIENCE
 from tests.page.browser import People, phone_options
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, text, whole
+from tests.servers import web_server
 
 OPTIONS = [
     {"id": "once", "label": "Run once", "kind": "approve"},
@@ -21,32 +20,15 @@ OPTIONS = [
 ]
 
 
-class Listener:
+class Visits(BaseHTTPRequestHandler):
     """A site of somebody else's, which notes who comes."""
 
-    def __enter__(self) -> Self:
-        asked: list[str] = []
+    asked: ClassVar[list[str]] = []
 
-        class Visits(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                asked.append(self.path)
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                """Nothing is printed."""
-
-        self.asked = asked
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Visits)
-        self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(timeout=PATIENCE)
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
 
 
 def test_turn_is_shown_while_it_streams(person: People, stage: Stage) -> None:
@@ -118,21 +100,21 @@ def test_tool_call_is_denied(person: People, stage: Stage) -> None:
 def test_address_is_shown_in_full_and_opened_only_by_a_click(person: People, stage: Stage) -> None:
     uri = stage.session("visit")
     stage.begins(uri)
-    with Listener() as listener:
-        address = f"http://127.0.0.1:{listener.port}/login?next=https://evil.example/"
+    with web_server(Visits) as port:
+        address = f"http://127.0.0.1:{port}/login?next=https://evil.example/"
         stage.asks(uri, url=address, message="Sign in")
         (ana,) = arrive([person("Ana")], "visit")
         expect(ana.locator(".url-whole")).to_have_text(address)
-        expect(ana.locator(".url-host")).to_have_text(f"127.0.0.1:{listener.port}")
+        expect(ana.locator(".url-host")).to_have_text(f"127.0.0.1:{port}")
         expect(ana.locator(".url-warning")).to_contain_text("not encrypted")
-        link = ana.get_by_role("link", name=f"Open 127.0.0.1:{listener.port}")
+        link = ana.get_by_role("link", name=f"Open 127.0.0.1:{port}")
         expect(link).to_have_attribute("rel", "noopener noreferrer")
         link.hover()
-        assert listener.asked == []
+        assert Visits.asked == []
         with ana.context.expect_page() as opened:
             link.click()
         assert opened.value.url == address
-        assert listener.asked[0] == "/login?next=https://evil.example/"
+        assert Visits.asked[0] == "/login?next=https://evil.example/"
         opened.value.close()
     ana.get_by_role("button", name="I’m done").click()
     expect(ana.locator(".outcome-text")).to_contain_text("You answered “Sign in”")

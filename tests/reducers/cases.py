@@ -10,7 +10,6 @@ import msgspec
 from session_server.schemas.codec import encode
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
-FOLDER = CORPUS / "reducers"
 
 Json = dict[str, Any]
 
