@@ -18,9 +18,21 @@ VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 SECONDS = 60.0
 TOKEN = "an-owners-token-long-enough"
-LEGS = 40
+LEGS = 200
 
 CAN_ASK: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+
+HELLO_2025: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test-client", "version": "1"},
+    },
+}
+"""The first message of a client of the 2025 era."""
 
 
 def envelope(

@@ -9,17 +9,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.gateway.requests_2026 import CAN_ASK, People, call, host, text, wait_for
+from tests.gateway.requests_2026 import CAN_ASK, People, call, finished, host, text, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
 FORMS_ONLY: dict[str, Any] = {"elicitation": {"form": {}}}
 HOLD = 1.0
-
-
-@pytest.fixture(scope="module")
-def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("effects")
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +43,7 @@ class Asking:
         **retry: Any,
     ) -> Any:
         """As clients do: told to try again, it tries again."""
-        while True:
-            answer = self.leg(tool, arguments, capabilities, **retry)
-            result = answer.get("result", {})
-            if result.get("resultType") != "input_required" or "inputRequests" in result:
-                return answer
-            retry = {"requestState": result["requestState"]}
+        return finished(self.url, tool, arguments, capabilities=capabilities, retry=retry)
 
     def leg(
         self,

@@ -14,6 +14,7 @@ from tests.gateway.requests_2026 import (
     SECONDS,
     People,
     Room,
+    finished,
     host,
     leaving,
     path_of,
@@ -44,12 +45,8 @@ def room(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Room
 def ask(room: Room, *questions: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Asks until it is answered, as a client of 2026 does."""
     arguments = {"questions": list(questions), **more}
-    retry: dict[str, Any] = {}
-    while True:
-        result = room.call("ask_questions", arguments, retry=retry)["result"]
-        if result["resultType"] != "input_required":
-            return dict(result)
-        retry = {"requestState": result["requestState"]}
+    answer = finished(room.url, "ask_questions", arguments, headers=room.headers)
+    return dict(answer["result"])
 
 
 def ended(room: Room, *questions: dict[str, Any], **how: Any) -> dict[str, Any]:

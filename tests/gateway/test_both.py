@@ -11,9 +11,11 @@ import pytest
 
 from tests.gateway.requests_2026 import (
     CAN_ASK,
+    HELLO_2025,
     SECONDS,
     People,
     Room,
+    finished,
     host,
     path_of,
     text,
@@ -25,11 +27,6 @@ from tests.servers import ServerProcess
 HOLD = 0.5
 UNHURRIED = 1.1
 """Longer than it takes to count as a person's answer."""
-
-
-@pytest.fixture(scope="module")
-def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("effects")
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +43,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, effects: Path) -> Iterator[
         yield running
 
 
-@pytest.fixture
-def people(server: ServerProcess) -> Iterator[People]:
-    with People(server.url) as people:
-        yield people
-
-
 @pytest.fixture(params=["modern", "legacy"])
 def room(request: pytest.FixtureRequest, server: ServerProcess, people: People) -> Room:
     """At a server of either era."""
@@ -61,12 +52,8 @@ def room(request: pytest.FixtureRequest, server: ServerProcess, people: People) 
 
 def leg(room: Room, tool: str, capabilities: Mapping[str, Any] = CAN_ASK, **retry: Any) -> Any:
     """As clients do: told to try again, it tries again."""
-    while True:
-        answer = room.call(tool, {}, capabilities=capabilities, retry=retry)
-        result = answer.get("result", {})
-        if result.get("resultType") != "input_required" or "inputRequests" in result:
-            return answer
-        retry = {"requestState": result["requestState"]}
+    how = {"capabilities": capabilities, "headers": room.headers, "retry": retry}
+    return finished(room.url, tool, **how)
 
 
 def only(answer: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -194,11 +181,7 @@ def test_a_client_that_cancels_ends_the_call_that_it_alone_answers(
 ) -> None:
     """Where people can answer, it goes on."""
     room = Room(f"{server.url}/mcp/{kind}-{mode}", people, f"cancelled-{kind}-{mode}")
-    hello = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"elicitation": {}},
-        "clientInfo": {"name": "test-client", "version": "1"},
-    }
+    hello = HELLO_2025["params"] | {"capabilities": {"elicitation": {}}}
     session = post(room, None, "initialize", hello, id=1).headers["Mcp-Session-Id"]
     post(room, session, "notifications/initialized")
     with ThreadPoolExecutor(1) as pool:

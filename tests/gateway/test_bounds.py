@@ -28,6 +28,7 @@ from session_server.schemas.limits import (
     SEALED_STATE_SECONDS,
 )
 from session_server.schemas.principals import Principal, Role
+from tests.gateway.requests_2026 import HELLO_2025
 from tests.host.harness import hosting
 
 
@@ -95,16 +96,6 @@ def test_a_sealed_state_is_good_for_its_time() -> None:
 
 # Sessions of the 2025 era
 
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
 GREEDY = Principal(id="token:greedy", role=Role.AGENT, credential="t1")
 ANA = Principal(id="ana", role=Role.OWNER)
 
@@ -132,7 +123,7 @@ class Door:
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         }
         introduce(scope, principal)
-        body = json.dumps(HELLO | ({} if session is None else {"method": "ping"})).encode()
+        body = json.dumps(HELLO_2025 | ({} if session is None else {"method": "ping"})).encode()
         inbox = [{"type": "http.request", "body": body, "more_body": False}]
         answer: dict[str, Any] = {}
 

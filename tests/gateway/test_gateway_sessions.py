@@ -86,29 +86,6 @@ def test_a_token_is_required(server: ServerProcess) -> None:
             assert response.status_code == 401, path
 
 
-def test_a_principal_that_may_not_make_calls_gets_an_error(
-    server: ServerProcess, people: People
-) -> None:
-    for role in ("answerer", "observer"):
-        token = issued(people, name=f"some-{role}", role=role)
-        told = call(f"{server.url}/mcp/placed", "echo", {"text": "x"}, headers=bearer(token))
-        assert told["error"]["message"] == "Only owners and agents can make calls."
-
-
-def test_an_agent_of_one_session_calls_there_and_nowhere_else(
-    server: ServerProcess, people: People
-) -> None:
-    session = "ahp-session:/only"
-    people.http.post("/v1/sessions", json={"resource": session}).raise_for_status()
-    token = issued(people, name="helper", role="agent", sessions=[session])
-    url = f"{server.url}/mcp/plain"
-    assert text(call(url, "echo", {"text": "x"}, headers=bearer(token))) == "x"
-    assert len(people.calls(session)) == 1
-    elsewhere = bearer(token, **{"Session-Server-Session": "war-room"})
-    told = call(url, "echo", {"text": "y"}, headers=elsewhere)
-    assert "session" in told["error"]["message"]
-
-
 def test_a_state_is_worth_nothing_to_another_principal_or_server(
     server: ServerProcess, people: People
 ) -> None:

@@ -22,12 +22,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield running
 
 
-@pytest.fixture
-def people(server: ServerProcess) -> Iterator[People]:
-    with People(server.url) as people:
-        yield people
-
-
 def is_marked(room: Room) -> bool:
     return any(
         "askerGoneSince" in q["request"]["_meta"] for q in room.people.questions(room.session)

@@ -22,11 +22,6 @@ CALLS: list[list[Any]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("effects")
-
-
 def entries(effects: Path, answers: str) -> dict[str, dict[str, Any]]:
     found = {
         f"{kind}-{answers}": zoo.stdio_entry(
@@ -45,12 +40,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, effects: Path) -> Iterator[
     servers = {name: entry for mode in modes for name, entry in entries(effects, mode).items()}
     with host(tmp_path_factory.mktemp("host"), servers) as running:
         yield running
-
-
-@pytest.fixture
-def people(server: ServerProcess) -> Iterator[People]:
-    with People(server.url) as everyone:
-        yield everyone
 
 
 def check(report: dict[str, Any], client: str, kind: str) -> None:

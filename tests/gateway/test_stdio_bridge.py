@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from session_server.schemas.limits import MCP_BODY_BYTES
-from tests.gateway.requests_2026 import People, host
+from tests.gateway.requests_2026 import HELLO_2025, People, host
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
@@ -110,10 +110,7 @@ def test_a_wrong_option_is_reported_before_any_message(server: ServerProcess) ->
 
 
 def test_it_ends_with_its_input_and_answers_first(server: ServerProcess) -> None:
-    about = {"name": "shell", "version": "1"}
-    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    for said, told in (("", False), (json.dumps(hello) + "\n", True)):
+    for said, told in (("", False), (json.dumps(HELLO_2025) + "\n", True)):
         done = subprocess.run(
             command(server.url), input=said, capture_output=True, text=True, timeout=60, check=False
         )
@@ -123,10 +120,8 @@ def test_it_ends_with_its_input_and_answers_first(server: ServerProcess) -> None
 def test_an_invalid_line_gets_an_error_and_the_next_is_served(
     server: ServerProcess,
 ) -> None:
-    about = {"name": "shell", "version": "1"}
-    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
-    hello = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params}
-    large = {**hello, "id": 8, "params": {**params, "more": "x" * MCP_BODY_BYTES}}
+    hello = HELLO_2025 | {"id": 7}
+    large = hello | {"id": 8, "params": {**hello["params"], "more": "x" * MCP_BODY_BYTES}}
     lines = ["{", "[]", '"text"', "{}", "", json.dumps(large), json.dumps(hello)]
     done = subprocess.run(
         command(server.url),

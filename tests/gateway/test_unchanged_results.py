@@ -13,6 +13,7 @@ import pytest
 
 from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import (
+    HELLO_2025,
     TOKEN,
     People,
     answer_of,
@@ -31,7 +32,6 @@ from tests.servers import ServerProcess
 MODES = ("session", "client", "both")
 ERAS = ("modern", "legacy")
 SECRET = "a-secret-of-the-server"
-HELLO = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "1"}}
 EXTRAS = {
     "experimental": {"example.com/hologram": {"depth": 3}},
     "extensions": {"example.com/scent": {"notes": ["pine"]}},
@@ -60,7 +60,7 @@ class LegacyClient:
     def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
         self._url = url
         self._headers = {"Accept": "application/json, text/event-stream", **(headers or {})}
-        response = self.post("initialize", {**HELLO, "capabilities": {}})
+        response = self.post("initialize", HELLO_2025["params"])
         self.hello = answer_of(response)["result"]
         self._headers["Mcp-Session-Id"] = response.headers["mcp-session-id"]
 

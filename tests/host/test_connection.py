@@ -248,15 +248,6 @@ async def test_an_unknown_client_must_initialize_and_can_on_the_same_socket() ->
         assert "protocolVersion" in await client.initialize("new")
 
 
-async def test_nobody_comes_back_as_somebody_else() -> None:
-    async with hosting() as host:
-        await joined(host, ANA, "laptop")
-        thief, error = await back_as(host, "laptop", 0, principal=BO)
-        assert error["code"] == -32009
-        assert (await thief.initialize("laptop"))["code"] == -32009
-        assert "protocolVersion" in await thief.initialize("phone")
-
-
 @pytest.mark.proves("ahp.reconnect.ahead")
 async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
     async with hosting() as host:

@@ -39,34 +39,6 @@ def test_every_route_is_described() -> None:
         assert {"401", "403", "422", "503"} <= set(operation["responses"])
 
 
-PROMISED = [
-    ("GET", "/v1/sessions"),
-    ("GET", "/v1/sessions/{id}"),
-    ("GET", "/v1/sessions/{id}/requests?wait=0"),
-    ("GET", "/v1/sessions/{id}/requests/{rid}?wait=0"),
-    ("DELETE", "/v1/sessions/{id}/requests/{rid}/answers/name"),
-    ("POST", "/v1/sessions/{id}/requests/{rid}/complete"),
-    ("DELETE", "/v1/sessions/{id}/requests/{rid}"),
-    ("GET", "/v1/sessions/{id}/events"),
-    ("GET", "/v1/sessions/{id}/calls"),
-    ("GET", "/v1/calls/none?wait=0"),
-    ("GET", "/v1/sessions/{id}/shares"),
-    ("GET", "/v1/events"),
-]
-
-
-@pytest.mark.proves("design.names.http")
-@pytest.mark.parametrize(("method", "path"), PROMISED)
-def test_every_promised_path_is_there(api: Api, session: str, method: str, path: str) -> None:
-    """Each is used in tests of its own; here it only has to answer, or to say what it lacks."""
-    asked = api.ask(session)
-    name = session.rpartition("/")[2]
-    with api.stream(method, path.format(id=name, rid=asked["id"])) as response:
-        if response.status_code == 200:
-            return
-        assert json.loads(response.read())["code"] in ("required", "unknownCall")
-
-
 def test_every_reference_leads_to_a_schema_and_every_schema_is_used() -> None:
     prefix = "#/components/schemas/"
     wanted = references(DOCUMENT["paths"])

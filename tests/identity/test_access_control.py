@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from session_server.agents.demo import DEPLOY_SERVER
 from session_server.cli.program import app
 from session_server.identity.exposure import outside_address
 from session_server.schemas.limits import FRAME_BYTES
@@ -19,7 +18,6 @@ from tests.identity.credentialed_clients import (
     PATIENCE,
     TOKEN,
     UPGRADE,
-    WITH_TOKEN,
     api,
     arrived,
     bearer,
@@ -211,22 +209,6 @@ def test_a_page_that_is_allowed_can_use_http(open_server: ServerProcess) -> None
         headers={"Origin": EVIL, "Access-Control-Request-Method": "POST"},
     )
     assert evil.status_code == 403
-
-
-# What is not for everyone's eyes
-
-
-def test_who_may_not_call_learns_nothing_of_what_can_be_called() -> None:
-    """The error for a server that does not exist names those that do."""
-    with serving("memory:", "--demo", *WITH_TOKEN) as server, api(server) as owner:
-        wanted = {"server": "none", "tool": "none"}
-        known = owner.post("/v1/sessions/demo/calls", json=wanted)
-        assert (known.status_code, DEPLOY_SERVER in known.json()["detail"]) == (422, True)
-        for role in ("observer", "answerer"):
-            token = shared(owner, "ahp-session:/demo", role=role)["token"]
-            refused = owner.post("/v1/sessions/demo/calls", json=wanted, headers=bearer(token))
-            assert (refused.status_code, refused.json()["code"]) == (403, "role")
-            assert DEPLOY_SERVER not in refused.text
 
 
 # Proxies, and requests that two readers could read in two ways

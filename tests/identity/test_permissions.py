@@ -103,6 +103,13 @@ def in_role(role: Role) -> Principal:
     return Principal(id=f"u-{role}", role=role)
 
 
+@pytest.mark.proves(
+    "design.roles.owner",
+    "design.roles.agent",
+    "design.roles.answerer",
+    "design.roles.observer",
+    "design.rules.authority-first",
+)
 @pytest.mark.parametrize("role", Role)
 async def test_every_action_is_refused_to_every_role_that_it_is_not_for(role: Role) -> None:
     async with hosting() as host:
@@ -371,6 +378,7 @@ def answer_to(client: Api, address: str, names: dict[str, str], token: str | Non
 
 
 @pytest.mark.slow
+@pytest.mark.proves("design.names.http")
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_every_address_serves_whom_it_is_for_and_nobody_else(
     server: ServerProcess, address: str

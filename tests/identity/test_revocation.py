@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx2
 import pytest
 
-from tests.gateway.requests_2026 import envelope, headers_for
+from tests.gateway.requests_2026 import HELLO_2025, envelope, headers_for
 from tests.http.sessions import Api
 from tests.identity.credentialed_clients import (
     UPGRADE,
@@ -107,16 +107,6 @@ def test_held_mcp_requests_get_no_result_after_their_token_is_revoked(
 
 
 def test_event_streams_of_mcp_clients_end_without_an_error_when_their_token_is_revoked() -> None:
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
     with serving("memory:", *WITH_TOKEN) as server, api(server) as owner, ExitStack() as held:
         token = issued(owner, "agent")
         headers = bearer(token["token"]) | {"Accept": "application/json, text/event-stream"}
@@ -125,7 +115,7 @@ def test_event_streams_of_mcp_clients_end_without_an_error_when_their_token_is_r
         )
         streams: list[httpx2.Response] = []
         for _ in range(3):
-            greeted = client.post("/mcp", json=hello)
+            greeted = client.post("/mcp", json=HELLO_2025)
             session = {"Mcp-Session-Id": greeted.headers["mcp-session-id"]}
             stream = held.enter_context(client.stream("GET", "/mcp", headers=session))
             assert stream.status_code == 200
