@@ -1,5 +1,6 @@
 """That a process survives a kill says nothing of the disk. The kernel's own observer does."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,16 +45,21 @@ async def traced_work(folder: Path, command: Sequence[str]) -> tuple[list[strace
     return strace.read(trace), tokens
 
 
+@pytest.fixture(scope="module")
+def synced(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[strace.Call], list[str]]:
+    return asyncio.run(traced_work(tmp_path_factory.mktemp("synced"), SERVE))
+
+
 def is_titled(frame: dict[str, Any], title: str) -> bool:
     return bool(frame.get("params", {}).get("action", {}).get("title") == title)
 
 
 @pytest.mark.proves("design.deliver.after-append")
 @needs_strace
-async def test_a_batch_is_synced_before_the_first_of_it_is_sent(
-    tmp_path: Path, record_property: Any
+def test_a_batch_is_synced_before_the_first_of_it_is_sent(
+    synced: tuple[list[strace.Call], list[str]], record_property: Any
 ) -> None:
-    calls, tokens = await traced_work(tmp_path, SERVE)
+    calls, tokens = synced
     for token in tokens:
         strace.check_synced(calls, token)
     record_property("actions", len(tokens))
@@ -62,10 +68,10 @@ async def test_a_batch_is_synced_before_the_first_of_it_is_sent(
 
 @pytest.mark.proves("design.speed.joined")
 @needs_strace
-async def test_what_became_durable_together_leaves_in_one_write_per_connection(
-    tmp_path: Path,
+def test_what_became_durable_together_leaves_in_one_write_per_connection(
+    synced: tuple[list[strace.Call], list[str]],
 ) -> None:
-    calls, tokens = await traced_work(tmp_path, SERVE)
+    calls, tokens = synced
     commits: dict[int, list[str]] = {}
     for token in tokens:
         commits.setdefault(strace.commit_of(calls, token), []).append(token)

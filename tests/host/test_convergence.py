@@ -6,14 +6,12 @@ A failure names its seed and options: `run_schedule(seed, **options)` does the s
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from session_server.log import Log, Sync
+from session_server.log import Log
 from session_server.log.memory import MemoryLog
-from session_server.log.opening import open_log
 from tests.ahp.oracle import Diverged
 from tests.effort import tries
 from tests.host.faulty_logs import HastyLog
@@ -21,7 +19,6 @@ from tests.host.links import LossyLink, ShufflingLink
 from tests.host.random_schedules import Schedule
 
 SCHEDULES = tries(in_ci=200, at_hand=9)
-ON_DISK = tries(in_ci=10, at_hand=3)
 BLOCKS = 4
 
 
@@ -46,31 +43,6 @@ def run_schedule(seed: int, **options: Any) -> Schedule:
         return schedule
 
     with noted(f"in schedule {seed} with {options}"):
-        return asyncio.run(run())
-
-
-def run_schedule_on_disk(seed: int, folder: Path) -> Schedule:
-    """The file is opened anew at every start, as another process would."""
-
-    async def run() -> Schedule:
-        path = folder / f"{seed}.db"
-        logs: list[Log] = []
-
-        async def opened() -> Log:
-            for log in logs:
-                await log.close()
-            logs[:] = [await open_log(f"sqlite:///{path}", sync=Sync.NORMAL)]
-            return logs[0]
-
-        schedule = Schedule(seed, opened)
-        try:
-            await schedule.run()
-        finally:
-            for log in logs:
-                await log.close()
-        return schedule
-
-    with noted(f"in schedule {seed} on disk"):
         return asyncio.run(run())
 
 
@@ -100,16 +72,6 @@ def test_every_mirror_the_host_and_a_replay_of_the_log_are_equal(
     record_property("resumptions", resumptions)
     record_property("restarts", restarts)
     assert min(restarts, envelopes, ahp1_envelopes, resumptions) > 0
-
-
-def test_they_are_equal_on_a_disk_too(tmp_path: Path) -> None:
-    """Disks have a pace of their own, so there may have to be more before one restarts."""
-    restarts = 0
-    for seed in range(10 * ON_DISK):
-        restarts += run_schedule_on_disk(seed, tmp_path).restarts
-        if seed + 1 >= ON_DISK and restarts > 0:
-            return
-    pytest.fail("nothing restarted")
 
 
 def test_they_are_equal_when_acknowledgements_get_lost() -> None:

@@ -30,10 +30,11 @@ MORE_PATHS = ("/v1/sessions/none", "/v1/tokens", "/", "/docs", "/openapi.json")
 PATHS = ("/v1/sessions", "/none", *(MORE_PATHS if IS_CI else ()))
 
 
-@pytest.fixture(params=["info", pytest.param("debug", marks=pytest.mark.slow)])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerProcess]:
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """It logs all that it can log."""
     arguments = (*WITH_TOKEN, "--secret", SECRET, "--data-dir", str(tmp_path))
-    with serving(sqlite_store(tmp_path), *arguments, "--log-level", request.param) as running:
+    with serving(sqlite_store(tmp_path), *arguments, "--log-level", "debug") as running:
         yield running
 
 

@@ -307,20 +307,6 @@ async def test_pages_that_the_server_cannot_read_take_nothing_else_along() -> No
 # Opening
 
 
-async def test_hosts_in_schemas_of_one_database_know_nothing_of_each_other(tmp_path) -> None:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    async with (
-        Postgres(tmp_path / "one").opened() as one,
-        Postgres(tmp_path / "two").opened() as two,
-    ):
-        await stored(one, A, 0, b"1")
-        await stored(two, A, 0, b"2")
-        assert [e.data for e in await everything(one)] == [b"1"]
-        assert [e.data for e in await everything(two)] == [b"2"]
-        assert one.epoch != two.epoch
-
-
 async def test_a_newer_form_is_not_touched(postgres: Postgres) -> None:
     async with postgres.opened():
         pass

@@ -28,3 +28,7 @@ def goes_offline(page: Page) -> None:
     """Until the page has noticed: what was under way may still arrive."""
     page.context.set_offline(offline=True)
     expect(page.locator(".connection-text")).not_to_have_text("live", ignore_case=True)
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()

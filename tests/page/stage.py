@@ -47,6 +47,10 @@ class Stage:
     def close(self) -> None:
         self._open.close()
 
+    def sent(self, session: str) -> Any:
+        """What the asker of a session's form receives."""
+        return http("GET", f"{self.url}/v1/sessions/{session}/requests/r?wait=10")["content"]
+
     def session(self, name: str, title: str | None = None, provider: str = "scene") -> str:
         uri = f"ahp-session:/{name}"
         wanted = {"resource": uri, "title": title or name, "provider": provider}

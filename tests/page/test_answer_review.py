@@ -1,17 +1,11 @@
 """The review shows exactly what is sent."""
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.browser import People
-from tests.page.locators import arrive, field, goes_offline, question
+from tests.page.locators import arrive, field, goes_offline, press, question
 from tests.page.stage import Stage, http, text, whole
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click()
 
 
 def submits(page: Page, name: str, value: str) -> None:
@@ -23,12 +17,6 @@ def submits(page: Page, name: str, value: str) -> None:
 def drafts(page: Page, name: str, value: str) -> None:
     field(page, name).fill(value)
     field(page, name).blur()
-
-
-def sent(stage: Stage, session: str) -> Any:
-    """What the asker receives."""
-    url = f"{stage.url}/v1/sessions/{session}/requests/r?wait=10"
-    return http("GET", url)["content"]
 
 
 def two_people(person: People, stage: Stage, name: str) -> list[Page]:
@@ -48,7 +36,7 @@ def test_review_names_defaults_and_drafts_that_are_not_included(
     expect(row.locator(".review-value")).to_have_text("10")
     expect(row).to_contain_text("Default. Ben’s draft “26” is not included.")
     press(ana, "Send answers")
-    assert sent(stage, "default") == {"percent": 10}
+    assert stage.sent("default") == {"percent": 10}
 
 
 def test_discarded_or_emptied_draft_uncovers_the_answer(person: People, stage: Stage) -> None:
@@ -90,7 +78,7 @@ def test_change_after_the_review_shows_a_new_review(person: People, stage: Stage
     expect(ana.locator(".review-row").first).to_contain_text("30Answered by Ben")
     expect(ben.locator(".request")).to_be_visible()
     press(ana, "Send answers")
-    assert sent(stage, "outdated") == {"percent": 30}
+    assert stage.sent("outdated") == {"percent": 30}
 
 
 @pytest.mark.proves("design.requests.answers-reopened")
@@ -108,7 +96,7 @@ def test_answer_to_a_changed_question_is_not_sent(person: People, stage: Stage) 
     question(ana, "note").get_by_role("button", name="Use this answer").click()
     expect(question(ben, "note")).to_contain_text("Done by Ana")
     press(ana, "Send answer")
-    assert sent(stage, "reworded") == {"note": "yes"}
+    assert stage.sent("reworded") == {"note": "yes"}
 
 
 @pytest.mark.proves("design.requests.proposals")

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.browser import People
-from tests.page.locators import arrive, field, question
+from tests.page.locators import arrive, field, press, question
 from tests.page.stage import Stage, http, text
 
 HIDE = """
@@ -16,10 +16,6 @@ document.dispatchEvent(new Event("visibilitychange"));
 
 def opened(stage: Stage, name: str) -> str:
     return stage.form(name, text("name"), text("place"))
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click()
 
 
 def dismiss(page: Page) -> None:
