@@ -1,8 +1,9 @@
 """Waiting for what sends no event, such as the state of another process; bounded generously."""
 
 import asyncio
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tests.effort import PATIENCE
@@ -11,12 +12,16 @@ PAUSE = 0.02
 T = TypeVar("T")
 
 
-async def until(holds: Callable[[], T], seconds: float = PATIENCE) -> T:
-    """What the condition gives, once that is true."""
+async def until(holds: Callable[[], T | Awaitable[T]], seconds: float = PATIENCE) -> T:
+    """What the condition gives, once that is true. It may be a coroutine."""
     async with asyncio.timeout(seconds):
-        while not (found := holds()):  # noqa: ASYNC110 - there is no event
+        while True:
+            found = holds()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
             await asyncio.sleep(PAUSE)
-    return found
 
 
 def wait_until(holds: Callable[[], T], seconds: float = PATIENCE) -> T:

@@ -172,13 +172,18 @@ def survives(
     monkeypatch.delenv(VARIABLE)
     with serving(*arguments) as survivor:
         view = _later(survivor.url, person.fetched) or person.work(survivor.url)
+    check(view, person, pairing)
+    return person
+
+
+def check(view: dict[str, Any], person: Person, pairing: Pairing) -> None:
+    """The call has its result, and ran once or by leave; nothing was asked twice but that."""
     assert view["state"] == "finished", view
-    assert zoo.text_of(view["result"]) == f"{service} is in production within 5 minutes"
-    times = pairing.ran(service)
+    assert zoo.text_of(view["result"]) == f"{person.service} is in production within 5 minutes"
+    times = pairing.ran(person.service)
     assert 1 <= times <= 1 + len(person.doubts), (times, person.asked)
     asked_once = [message for message in person.asked if AGAIN not in message]
     assert len(set(asked_once)) == len(asked_once), person.asked
-    return person
 
 
 def _die(arguments: tuple[str, ...], person: Person) -> None:

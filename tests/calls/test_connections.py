@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import UNATTRIBUTED_QUESTION_SECONDS
 from session_server.schemas.record import SessionRecord
 from tests.calls.running_host import OWNER, RunningHost, running_host, stdio
-from tests.effort import PATIENCE
 from tests.mcp import zoo
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -44,16 +43,16 @@ async def one_question(at: RunningHost) -> InputRequest:
     return await at.until(look)
 
 
-async def true(look: Callable[[], Any]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not look():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+def call_of(request: InputRequest) -> str | None:
+    """The call that asks it."""
+    assert request.meta is not None
+    return request.meta.call
 
 
 async def until_unattributed(at: RunningHost, count: int = 1) -> None:
     """So many questions have come of which it is not known whose they are."""
     (shared,) = at.calls.servers["zoo"].pools.own.links
-    await true(lambda: shared._unattributed == count)
+    await until(lambda: shared._unattributed == count)
 
 
 @pytest.mark.proves("mcp.servers.one-process")
@@ -64,8 +63,7 @@ async def test_parallel_calls_share_one_process_and_get_their_own_answers(tmp_pa
         counting = [await at.call("count", key=str(n), steps=3) for n in range(6)]
         for number in range(6):
             request = await one_question(at)
-            assert request.meta is not None
-            asker = request.meta.call
+            asker = call_of(request)
             assert asker in asking
             await at.answer("Which city?", city=f"city of {asker}")
             assert await at.text(str(asker)) == f"Sunny in city of {asker}", number
@@ -85,8 +83,7 @@ async def test_a_call_that_waits_for_people_holds_up_only_calls_that_may_ask_too
         assert await at.text(await at.call("echo", text="hello")) == "hello"
         assert await at.text(await at.call("count", steps=2)) == "counted to 2"
         request = await one_question(at)
-        assert request.meta is not None
-        assert request.meta.call == first
+        assert call_of(request) == first
         await at.answer("Which city?", city="Oslo")
         assert await at.text(first) == "Sunny in Oslo"
         await at.answer("Which city?", city="Rome")
@@ -106,8 +103,7 @@ async def test_a_second_process_is_started_only_when_people_keep_the_first_waiti
         await at.until(lambda record: len(record.public.input_requests or ()) == 2 or None)
         assert len(own.links) == 2
         for request in at.record.public.input_requests or ():
-            assert request.meta is not None
-            assert request.meta.call in (first, second)
+            assert call_of(request) in (first, second)
 
 
 async def test_a_question_waits_until_it_is_clear_which_call_asks(tmp_path: Path) -> None:
@@ -122,8 +118,7 @@ async def test_a_question_waits_until_it_is_clear_which_call_asks(tmp_path: Path
         file.touch()
         assert await at.text(running) == "it is there"
         request = await one_question(at)
-        assert request.meta is not None
-        assert request.meta.call == asking
+        assert call_of(request) == asking
         await at.answer("Which city?", city="Oslo")
         assert await at.text(asking) == "asked about Oslo"
 
@@ -137,14 +132,13 @@ async def test_a_question_that_cannot_be_attributed_is_not_asked_and_next_time_i
         await at.text(await at.call("maybe", ask=False))
         both = [await at.call("maybe", key=str(n), ask=True) for n in range(2)]
         request = await one_question(at)  # when the other has ended, this one is clear
-        assert request.meta is not None
-        (failed,) = {*both} - {request.meta.call}
+        (failed,) = {*both} - {call_of(request)}
         view = await at.result(failed)
         assert view.result is not None
         assert view.result["isError"] is True
         assert "Several calls are running in this process" in zoo.text_of(view.result)
         await at.answer("Which city?", city="Oslo")
-        assert await at.text(str(request.meta.call)) == "asked about Oslo"
+        assert await at.text(str(call_of(request))) == "asked about Oslo"
         both = [await at.call("maybe", key=f"again {n}", ask=True) for n in range(2)]
         for city in ("Oslo", "Rome"):
             await at.answer("Which city?", city=city)
@@ -172,8 +166,7 @@ async def test_a_call_that_was_given_up_leaves_no_question_to_the_next(
         await at.calls.abandon(OWNER, call_id)
         again = await at.call(tool, key="again")
         request = await one_question(at)
-        assert request.meta is not None
-        assert request.meta.call == again
+        assert call_of(request) == again
         await at.answer("Which city?", city="Oslo")
         assert await at.text(again) == "Sunny in Oslo"
         assert (await pid_of(at, pid) == before) is is_kept
@@ -188,10 +181,10 @@ async def test_a_question_of_an_abandoned_call_is_not_asked(
     async with running_host(stubborn()) as at:
         call_id = await at.call("nag", folder=str(folder))
         (shared,) = at.calls.servers["zoo"].pools.own.links
-        await true(lambda: "call-1" in shared.link.unanswered)
+        await until(lambda: "call-1" in shared.link.unanswered)
         await at.calls.abandon(OWNER, call_id)
         (folder / "now").touch()
-        await true(lambda: shared.has_asked and not shared._unattributed)
+        await until(lambda: shared.has_asked and not shared._unattributed)
         assert await pid_of(at, "pid") > 0
         assert not at.record.private.outcomes
         assert not at.record.public.input_requests

@@ -20,6 +20,7 @@ from tests.cli.shells import Shell
 from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import call
 from tests.servers import ServerProcess, serving, sqlite_store
+from tests.waiting import until
 
 SESSION = "ahp-session:/disk"
 DISK_BYTES = 4 * 2**20
@@ -171,6 +172,10 @@ async def ready(server: ServerProcess) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
+async def is_ready(server: ServerProcess) -> bool:
+    return await ready(server) == (200, "ready")
+
+
 async def metric(server: ServerProcess, name: str) -> float:
     async with httpx2.AsyncClient() as http:
         lines = (await http.get(f"{server.url}/metrics", timeout=PATIENCE)).text.splitlines()
@@ -238,9 +243,7 @@ async def test_a_disk_that_fails_for_long_makes_the_host_read_only_until_it_is_b
         await back.close()
 
         limit_files(server, None)
-        async with asyncio.timeout(PATIENCE):
-            while (await ready(server))[0] != 200:  # noqa: ASYNC110 - nobody is told
-                await asyncio.sleep(0.05)
+        await until(lambda: is_ready(server))
         if await pair.shown() == in_doubt:
             pair.accepted.append(in_doubt)
         assert await pair.write() is None

@@ -13,7 +13,6 @@ from tests.ahp.actions import title_changed
 from tests.ahp.client import ROOT, SocketClient
 from tests.end_to_end.test_nodes import (
     BOUND,
-    PAUSE,
     QUESTION,
     node,
     nodes,
@@ -25,6 +24,7 @@ from tests.mcp import zoo
 from tests.nats import shared_server
 from tests.postgres import shared_cluster
 from tests.servers import ServerProcess
+from tests.waiting import until
 
 ROUNDS = 10
 engines = pytest.mark.parametrize("engine", ["postgres", "nats"])
@@ -39,6 +39,10 @@ async def get(server: ServerProcess, path: str, **options: Any) -> Any:
         answer = await client.get(path, **options)
         assert answer.is_success, answer.text
         return answer.json()
+
+
+async def is_opened(server: ServerProcess, name: str) -> bool:
+    return (await get(server, f"/v1/sessions/{name}"))["lifecycle"] == "ready"
 
 
 async def both_ways(
@@ -57,7 +61,6 @@ async def test_what_one_node_has_acknowledged_is_found_on_the_other(
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_found"), tmp_path) as running:
-        await until_ready(running[1])
         clients = {
             server.url: await SocketClient.joined(server.ahp, f"c{n}", ROOT)
             for n, server in enumerate(running)
@@ -91,12 +94,9 @@ async def test_a_client_that_moves_has_seen_nothing_that_its_new_node_does_not_k
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_moves"), tmp_path) as running:
-        await until_ready(running[1])
         uri = "ahp-session:/moves"
         await post(running[0], "/v1/sessions", {"resource": uri})
-        async with asyncio.timeout(BOUND):  # `session/ready` follows the answer
-            while (await get(running[0], "/v1/sessions/moves"))["lifecycle"] != "ready":  # noqa: ASYNC110
-                await asyncio.sleep(PAUSE)
+        await until(lambda: is_opened(running[0], "moves"))  # `session/ready` follows the answer
 
         async def moves(here: ServerProcess, there: ServerProcess, name: str) -> None:
             client = await SocketClient.joined(here.ahp, name, uri)
@@ -118,7 +118,6 @@ async def test_tokens_and_links_count_and_end_on_every_node_at_once(
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_links"), tmp_path) as running:
-        await until_ready(running[1])
 
         async def token(here: ServerProcess, there: ServerProcess, name: str) -> None:
             await post(here, "/v1/sessions", {"resource": f"ahp-session:/{name}"})
@@ -148,7 +147,6 @@ async def test_a_call_and_its_key_are_known_on_every_node_at_once(
         config = zoo.mcp_json(tmp_path, {"zoo": {"url": server.url}})
         store = store_on(engine, "nodes_known_calls")
         with nodes(store, tmp_path, "--mcp-config", str(config)) as running:
-            await until_ready(running[1])
             await post(running[0], "/v1/sessions", {"resource": "ahp-session:/talk"})
 
             async def call(here: ServerProcess, there: ServerProcess, name: str) -> None:

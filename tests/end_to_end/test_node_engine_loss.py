@@ -14,8 +14,6 @@ from tests.ahp.client import SocketClient
 from tests.end_to_end.test_disk_faults import ready
 from tests.end_to_end.test_node_consistency import engines, get, store_on
 from tests.end_to_end.test_nodes import (
-    BOUND,
-    PAUSE,
     TALK,
     ask,
     is_action,
@@ -27,6 +25,7 @@ from tests.end_to_end.test_nodes import (
 from tests.nats import NatsServer
 from tests.postgres import Cluster
 from tests.servers import ServerProcess
+from tests.waiting import until
 
 
 @contextmanager
@@ -36,10 +35,8 @@ def own_store(engine: str) -> Iterator[Cluster | NatsServer]:
         yield store
 
 
-async def until_read_only(server: ServerProcess) -> None:
-    async with asyncio.timeout(BOUND):
-        while not (await ready(server))[1].startswith("read-only: "):  # noqa: ASYNC110
-            await asyncio.sleep(PAUSE)
+async def is_read_only(server: ServerProcess) -> bool:
+    return (await ready(server))[1].startswith("read-only: ")
 
 
 @pytest.mark.proves("design.nodes.engine")
@@ -49,7 +46,6 @@ async def test_without_their_store_nodes_are_read_only_and_go_on_when_it_is_back
 ) -> None:
     with own_store(engine) as store, nodes(store.url(), tmp_path) as running:
         await open_talk(running[0])
-        await until_ready(running[1])
         request = await ask(running[0])
         clients = [
             await SocketClient.joined(server.ahp, f"c{n}", TALK) for n, server in enumerate(running)
@@ -59,7 +55,7 @@ async def test_without_their_store_nodes_are_read_only_and_go_on_when_it_is_back
         await asyncio.to_thread(store.kill)
         # Nobody has to write for a node to notice.
         for server in running:
-            await until_read_only(server)
+            await until(lambda server=server: is_read_only(server))
         for server, client in zip(running, clients, strict=True):
             refused = await client.act(answer_changed("lost", request), TALK)
             assert refused["rejectionReason"], refused
@@ -93,7 +89,6 @@ async def test_a_client_id_that_two_principals_take_at_two_nodes_belongs_to_one(
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_client_ids"), tmp_path) as running:
-        await until_ready(running[1])
         tokens = [
             (await post(running[0], "/v1/tokens", {"role": "answerer", "name": name}))["token"]
             for name in ("Ada", "Bo")

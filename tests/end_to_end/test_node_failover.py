@@ -1,6 +1,5 @@
 """A node dies at work, and another one goes on with it; nothing runs twice unasked."""
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -14,11 +13,9 @@ import pytest
 from session_server.mcp_client.failpoints import VARIABLE
 from tests.ahp.actions import input_completed, turn_started
 from tests.ahp.client import SocketClient
-from tests.calls.host_kills import AGAIN, Era, Pairing, Person, paired
+from tests.calls.host_kills import Era, Person, check, paired
 from tests.end_to_end.test_node_consistency import engines, get, store_on
 from tests.end_to_end.test_nodes import (
-    BOUND,
-    PAUSE,
     TALK,
     is_action,
     node,
@@ -28,6 +25,7 @@ from tests.end_to_end.test_nodes import (
 )
 from tests.mcp import zoo
 from tests.servers import ServerProcess
+from tests.waiting import until
 
 LEASE = ("--node-lease-seconds", "3")
 PLACES: dict[Era, tuple[str, ...]] = {
@@ -91,7 +89,6 @@ async def test_an_agents_turn_on_a_node_that_died_is_resumed_by_another(
 ) -> None:
     uri, store = "ahp-session:/trip", store_on(engine, "failover_turns")
     with nodes(store, tmp_path, *LEASE) as (one, other):
-        await until_ready(other)
         await post(one, "/v1/sessions", {"resource": uri, "provider": "demo"})
         here = await SocketClient.joined(one.ahp, "here", uri)
         there = await SocketClient.joined(other.ahp, "there", uri)
@@ -105,22 +102,14 @@ async def test_an_agents_turn_on_a_node_that_died_is_resumed_by_another(
         await there.close()
 
 
-def check(view: dict[str, object], person: Person, pairing: Pairing) -> None:
-    assert view["state"] == "finished", view
-    assert zoo.text_of(view["result"]) == f"{person.service} is in production within 5 minutes"  # type: ignore[arg-type]
-    times = pairing.ran(person.service)
-    assert 1 <= times <= 1 + len(person.doubts), (times, person.asked)
-    asked = [message for message in person.asked if AGAIN not in message]
-    assert len(set(asked)) == len(asked), person.asked
-
-
 async def until_state(server: ServerProcess, call: str, state: str) -> dict[str, Any]:
-    async with asyncio.timeout(BOUND):
-        while True:
-            view: dict[str, Any] = await get(server, f"/v1/calls/{call}")
-            if view["state"] == state:
-                return view
-            await asyncio.sleep(PAUSE)
+    async def look() -> dict[str, Any] | None:
+        view: dict[str, Any] = await get(server, f"/v1/calls/{call}")
+        return view if view["state"] == state else None
+
+    found = await until(look)
+    assert found is not None
+    return found
 
 
 @pytest.mark.proves("design.nodes.taken-over")
@@ -133,7 +122,6 @@ async def test_what_a_paused_node_brings_after_others_took_over_changes_nothing(
     with zoo.http_server("modern", "--effects", str(file)) as server:
         config = zoo.mcp_json(tmp_path, {"zoo": {"url": server.url}})
         with nodes(store, tmp_path, *LEASE, "--mcp-config", str(config)) as (one, other):
-            await until_ready(other)
             await post(one, "/v1/sessions", {"resource": TALK})
             wanted = {"server": "zoo", "tool": "weather"}
             call = (await post(one, "/v1/sessions/talk/calls", wanted))["id"]
@@ -145,9 +133,7 @@ async def test_what_a_paused_node_brings_after_others_took_over_changes_nothing(
             os.kill(one.pid, signal.SIGSTOP)
             doubt = (await until_state(other, call, "uncertain"))["requests"][0]
             server.process.send_signal(signal.SIGCONT)
-            async with asyncio.timeout(BOUND):
-                while not zoo.effects(file, "weather"):  # noqa: ASYNC110  # another process
-                    await asyncio.sleep(PAUSE)
+            await until(lambda: zoo.effects(file, "weather"))
             os.kill(one.pid, signal.SIGCONT)
             await until_ready(one)
             path = f"/v1/sessions/talk/requests/{doubt.replace('/', '%2F')}/complete"

@@ -14,16 +14,15 @@ from tests.end_to_end.test_node_consistency import engines, get, store_on
 from tests.end_to_end.test_node_failover import LEASE
 from tests.end_to_end.test_nodes import (
     BOUND,
-    PAUSE,
     QUESTION,
     TALK,
     is_action,
     nodes,
     open_talk,
     post,
-    until_ready,
 )
 from tests.servers import ServerProcess
+from tests.waiting import until
 
 ROOM = "ahp-presence:/talk"
 REQUESTS = "/v1/sessions/talk/requests"
@@ -48,7 +47,6 @@ async def test_people_at_different_nodes_see_each_other_until_a_node_dies(
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_presence"), tmp_path, *LEASE) as (one, other):
-        await until_ready(other)
         await open_talk(one)
         here = await SocketClient.joined(one.ahp, "here", TALK, ROOM)
         there = await SocketClient.joined(other.ahp, "there", TALK, ROOM)
@@ -93,7 +91,6 @@ async def test_a_deadline_fires_once_and_also_when_the_node_that_asked_is_dead(
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_deadlines"), tmp_path, *LEASE) as running:
-        await until_ready(running[1])
         await open_talk(running[0])
         there = await SocketClient.joined(running[1].ahp, "there", TALK)
         requests = [await asked(running[n % 2], expiresIn=1) for n in range(DEADLINES)]
@@ -117,9 +114,7 @@ async def is_marked(server: ServerProcess, request: str) -> bool:
 
 
 async def until_marked(server: ServerProcess, request: str) -> None:
-    async with asyncio.timeout(BOUND):
-        while not await is_marked(server, request):  # noqa: ASYNC110  # it is another process
-            await asyncio.sleep(PAUSE)
+    await until(lambda: is_marked(server, request))
 
 
 @pytest.mark.proves("design.nodes.leases")
@@ -128,7 +123,6 @@ async def test_who_waits_at_any_node_waits_and_who_waited_at_a_dead_one_has_left
     engine: str, tmp_path: Path
 ) -> None:
     with nodes(store_on(engine, "nodes_leases"), tmp_path, *LEASE) as (one, other):
-        await until_ready(other)
         await open_talk(one)
         watcher = await SocketClient.joined(other.ahp, "watcher", TALK)
         moved, left = await asked(one, lease=3), await asked(one, lease=8)

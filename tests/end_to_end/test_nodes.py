@@ -15,11 +15,12 @@ from session_server.schemas.ahp.questions import InputRequest
 from tests.ahp.actions import answer_changed, input_completed
 from tests.ahp.client import ROOT, SocketClient
 from tests.effort import tries
-from tests.end_to_end.test_disk_faults import ready
+from tests.end_to_end.test_disk_faults import is_ready
 from tests.mcp import zoo
 from tests.nats import shared_server
 from tests.postgres import shared_cluster
 from tests.servers import AT_ANY_PACE, ServerProcess, serving, sqlite_store
+from tests.waiting import until, wait_until
 
 TALK = "ahp-session:/talk"
 PAUSE = 0.02
@@ -40,11 +41,12 @@ def node(store: str, folder: Path, *arguments: str, port: int = 0) -> ServerProc
 
 @contextmanager
 def nodes(store: str, folder: Path, *arguments: str) -> Iterator[list[ServerProcess]]:
-    """Two of them."""
+    """Two of them, which are ready."""
     running: list[ServerProcess] = []
     try:
-        running.append(node(store, folder, *arguments))
-        running.append(node(store, folder, *arguments))
+        running += (node(store, folder, *arguments) for _ in range(2))
+        for server in running:
+            wait_until(lambda url=f"{server.url}/readyz": httpx2.get(url).is_success, BOUND)
         yield running
     finally:
         for server in running:
@@ -52,9 +54,7 @@ def nodes(store: str, folder: Path, *arguments: str) -> Iterator[list[ServerProc
 
 
 async def until_ready(server: ServerProcess) -> None:
-    async with asyncio.timeout(BOUND):
-        while await ready(server) != (200, "ready"):  # noqa: ASYNC110  # it is another process
-            await asyncio.sleep(PAUSE)
+    await until(lambda: is_ready(server))
 
 
 async def post(
@@ -91,7 +91,6 @@ async def test_the_clients_of_a_killed_node_go_on_at_another_by_position(tmp_pat
     with nodes(store, tmp_path) as (one, other):
         await open_talk(one)
         request = await ask(one)
-        await until_ready(other)
         here = await SocketClient.joined(one.ahp, "here", TALK)
         there = await SocketClient.joined(other.ahp, "there", TALK)
         seen = [
@@ -149,7 +148,6 @@ async def test_a_call_that_is_completed_on_two_nodes_is_sent_again_once(
         config = zoo.mcp_json(tmp_path, {"zoo": {"url": server.url}})
         with nodes(store, tmp_path, "--mcp-config", str(config)) as (one, other):
             await post(one, "/v1/sessions", {"resource": "ahp-session:/race"})
-            await until_ready(other)
             async with (
                 httpx2.AsyncClient(base_url=one.url, timeout=BOUND) as first,
                 httpx2.AsyncClient(base_url=other.url, timeout=BOUND) as second,
@@ -173,7 +171,6 @@ async def test_a_call_that_is_completed_on_two_nodes_is_sent_again_once(
 async def test_a_name_that_two_nodes_take_at_once_is_one_session(tmp_path: Path) -> None:
     store = shared_cluster().url("nodes_names")
     with nodes(store, tmp_path) as running:
-        await until_ready(running[1])
         clients = [
             await SocketClient.joined(server.ahp, f"c{n}", ROOT) for n, server in enumerate(running)
         ]

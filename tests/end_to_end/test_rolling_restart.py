@@ -21,7 +21,7 @@ from tests.effort import PATIENCE
 from tests.end_to_end.crowd import Crowd
 from tests.mcp import zoo
 from tests.nats import url_of
-from tests.waiting import PAUSE, until
+from tests.waiting import until
 
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster" / "cluster.py"
 NODES = 3
@@ -76,9 +76,7 @@ class RunningCluster:
         async with httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE
         ) as http:
-            async with asyncio.timeout(PATIENCE):
-                while not await _is_ready(http):  # noqa: ASYNC110  # it is another process
-                    await asyncio.sleep(PAUSE)
+            await until(lambda: _is_ready(http))
 
 
 async def _is_ready(http: httpx2.AsyncClient) -> bool:

@@ -54,23 +54,6 @@ def check(report: dict[str, Any], client: str, kind: str) -> None:
     assert zoo.text_of(deployed) == "web is in production"
 
 
-@pytest.mark.parametrize("client", KINDS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_people_answer_for_a_client_that_knows_nothing_of_questions(
-    kind: zoo.Kind, client: zoo.Kind, server: ServerProcess, people: People, effects: Path
-) -> None:
-    room = Room(f"{server.url}/mcp/{kind}-session", people, f"{kind}-{client}")
-    before = len(zoo.effects(effects / f"{kind}-session", "deploy"))
-    with zoo.client(client, room.spec(*CALLS)) as started:
-        room.answer({"environment": "production"})
-        room.answer({"sure": True})
-        report = started.report()
-    check(report, client, kind)
-    assert report["asked"] == []
-    assert any("Waiting for people" in message for message in report["progress"])
-    assert len(zoo.effects(effects / f"{kind}-session", "deploy")) == before + 1
-
-
 @pytest.mark.parametrize("is_shown", [False, True])
 @pytest.mark.parametrize("client", KINDS)
 @pytest.mark.parametrize("kind", KINDS)

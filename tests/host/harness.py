@@ -23,7 +23,7 @@ from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
 from tests.ahp.client import SESSION, AhpClient
 from tests.effort import PATIENCE
-from tests.waiting import PAUSE
+from tests.waiting import until
 
 ANA = Principal(id="ana", name="Ana", role=Role.OWNER)
 BO = Principal(id="bo", name="Bo", role=Role.ANSWERER)
@@ -65,10 +65,11 @@ def record_of(host: Host, uri: str = SESSION) -> SessionRecord:
 
 async def until_trimmed(host: Host, uri: str = SESSION) -> int:
     """The last entry that is gone. The log tells nobody of it."""
-    async with asyncio.timeout(PATIENCE):
-        while not (floor := (await host.log.floors()).get(uri, 0)):  # noqa: ASYNC110 - as above
-            await asyncio.sleep(PAUSE)
-    return floor
+
+    async def floor() -> int:
+        return (await host.log.floors()).get(uri, 0)
+
+    return await until(floor)
 
 
 class Client(AhpClient, Outbox):

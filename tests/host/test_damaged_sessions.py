@@ -1,6 +1,5 @@
 """A session that cannot be read from the log is set aside; everything else goes on."""
 
-import asyncio
 import json
 import logging
 from pathlib import Path
@@ -26,7 +25,6 @@ from session_server.schemas.principals import Principal, Role
 from session_server.settings import Settings
 from tests.ahp.actions import answer_changed, input_requested, text_question, title_changed
 from tests.ahp.client import ROOT
-from tests.effort import PATIENCE
 from tests.host.harness import (
     AGENT,
     ANA,
@@ -60,6 +58,10 @@ def store(path: Path) -> str:
 
 async def entries_of(host: Host, uri: str) -> list[Entry]:
     return list(await host.log.read(after=0, limit=10_000, channels=(uri,)))
+
+
+async def has_no_entries(host: Host) -> bool:
+    return not await entries_of(host, SESSION)
 
 
 async def two_sessions(path: Path, *, snapshot: bool = False) -> list[Entry]:
@@ -320,9 +322,7 @@ async def test_decisions_go_when_their_own_time_is_over(
         kept = {json.loads(e.data)["action"]["type"] for e in await entries_of(host, SESSION)}
         assert kept == {"session/inputCompleted", "private/outcomeRecorded"}
         monkeypatch.setattr(host.upkeep, "_now", lambda: host.now() + DECISION_LIFETIME_MS)
-        async with asyncio.timeout(PATIENCE):
-            while await entries_of(host, SESSION):  # noqa: ASYNC110 - the log tells nobody
-                await asyncio.sleep(0.01)
+        await until(lambda: has_no_entries(host))
 
 
 async def test_no_recording_passes_anything_else_off_as_an_earlier_decision() -> None:

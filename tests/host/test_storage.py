@@ -264,9 +264,7 @@ async def test_readers_newcomers_and_those_who_come_back_are_served_while_nothin
         assert await log.stored("phone") == 0
 
         await back(host, log)
-        async with asyncio.timeout(PATIENCE):
-            while not await log.stored("phone"):  # noqa: ASYNC110 - the log tells nobody
-                await asyncio.sleep(0.01)
+        await until(lambda: log.stored("phone"))
         assert await log.stored("phone") == 1
     async with hosting(log) as host:
         _, answer = await back_as(host, "phone", host.position, SESSION, principal=BO)

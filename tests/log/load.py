@@ -2,21 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 
 from session_server.log import Batch, Durable, Log, Refused, RefusedBecause, Unknown
 from session_server.log.protocol import FailedError
 from tests.log.logs import BOUND, batch, everything, settled
+from tests.waiting import PAUSE, until
 
-PAUSE = 0.02
 PARTS = 3
 """Entries in a batch of `Load`."""
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(BOUND * 4):
-        while not condition():  # noqa: ASYNC110  # what it waits for is another process
-            await asyncio.sleep(PAUSE)
 
 
 async def found(log: Log, wanted: Batch) -> dict[str, int]:

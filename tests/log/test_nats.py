@@ -15,7 +15,6 @@ from session_server.log.nats.messages import content_of, token_of
 from session_server.log.nats.servers import Publication
 from session_server.log.nats.tail import EXPECTED
 from session_server.log.protocol import DamagedError, FailedError, OpenError
-from tests.log.load import until
 from tests.log.logs import (
     Nats,
     NatsShared,
@@ -27,6 +26,7 @@ from tests.log.logs import (
     stored,
 )
 from tests.nats import own_server, shared_server
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,10 @@ from session_server.log import Unknown
 from session_server.log.nats import NatsLog, servers
 from session_server.log.protocol import FailedError
 from tests.log.cutting_proxy import cutting
-from tests.log.load import Load, found, until
+from tests.log.load import Load, found
 from tests.log.logs import BOUND, asked, batch, everything, settled, stored
 from tests.nats import NatsServer, own_cluster, own_server, shared_server, url_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 

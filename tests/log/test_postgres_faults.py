@@ -13,9 +13,10 @@ from session_server.log.postgres import log as log_module
 from session_server.log.postgres.schema import one
 from session_server.log.protocol import FailedError
 from tests.log.cutting_proxy import cutting
-from tests.log.load import PAUSE, Load, found, until, writable
+from tests.log.load import Load, found, writable
 from tests.log.logs import BOUND, asked, batch, everything, following, settled, stored
 from tests.postgres import Cluster, own_cluster, shared_cluster
+from tests.waiting import PAUSE, until
 
 pytestmark = pytest.mark.slow
 

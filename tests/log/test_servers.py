@@ -22,7 +22,7 @@ from session_server.log.postgres import log as postgres_log
 from session_server.log.protocol import FailedError, InUseError
 from tests.effort import IS_CI, tries
 from tests.log.cutting_proxy import cutting
-from tests.log.load import PAUSE, Load, found, until, writable
+from tests.log.load import Load, found, writable
 from tests.log.logs import (
     BOUND,
     Nats,
@@ -39,6 +39,7 @@ from tests.log.logs import (
 )
 from tests.nats import NatsServer, own_server, shared_server
 from tests.postgres import Cluster, own_cluster, shared_cluster
+from tests.waiting import PAUSE, until
 
 pytestmark = pytest.mark.slow
 

@@ -6,6 +6,7 @@ import pytest
 
 from session_server.log.protocol import MESSAGE_BYTES, SharedLog
 from tests.log.logs import BOUND, Backend, NatsShared, PostgresShared, stored
+from tests.waiting import until
 
 pytestmark = [pytest.mark.proves("design.log.contract"), pytest.mark.slow]
 
@@ -41,9 +42,7 @@ async def test_what_a_node_tells_reaches_all_nodes_in_order_and_itself(backend: 
         for message in wanted:
             nodes[0].broadcast(message)
         await stored(one, "c", 0, b"an entry is not a message")
-        async with asyncio.timeout(BOUND):
-            while not all(messages[-1] == wanted[-1] for messages in heard):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: all(messages[-1] == wanted[-1] for messages in heard))
         for messages in heard:
             assert [message for message in messages if message != "begin"] == wanted
 

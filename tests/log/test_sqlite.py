@@ -27,7 +27,6 @@ from session_server.log.protocol import (
 )
 from session_server.log.sqlite import SqliteLog, database, schema, writer
 from session_server.log.sqlite.claim import SUFFIX
-from tests.log.load import until
 from tests.log.logs import (
     Sqlite,
     asked,
@@ -39,6 +38,7 @@ from tests.log.logs import (
     settled,
     stored,
 )
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 60
@@ -235,9 +235,7 @@ async def test_a_second_log_is_refused_by_another_name_and_after_its_claim_was_d
     async with backend.opened() as log:
         await stored(log, A, 0, b"x")
         if has_failed:  # and both connections were closed and opened again
-            async with asyncio.timeout(BOUND):
-                while log._writer._store.has_freed:  # noqa: ASYNC110 - its thread is not idle yet
-                    await asyncio.sleep(0.001)
+            await until(lambda: not log._writer._store.has_freed)  # its thread is not idle yet
             log._writer._distrust()
             await stored(log, B, 0, b"x")
         os.link(backend.path, link)

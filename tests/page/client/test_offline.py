@@ -178,20 +178,6 @@ def test_unconfirmed_draft_that_arrived_is_no_conflict(
     assert ana.run("field('name').theirs ?? null") is None
 
 
-def test_unconfirmed_draft_before_a_reload_is_no_conflict(session: str, pages: Pages) -> None:
-    ana, bo = pages
-    ana.run("deaf()")
-    ana.type("name", "Leeks a")
-    bo.until_held("name", "Leeks a")
-    ana.run(
-        "offline(); field('name').edit(text('Leeks and kale')); reload(); open(uri); online();",
-        uri=session,
-    )
-    bo.until_held("name", "Leeks and kale")
-    ana.until("session.phase === 'open' && !field('name').isDirty")
-    assert ana.run("field('name').theirs ?? null") is None
-
-
 def test_draft_of_a_request_that_closed_meanwhile_is_offered_again(
     server: ServerProcess, session: str, pages: Pages
 ) -> None:

@@ -50,16 +50,6 @@ def test_field_that_was_only_touched_sends_what_is_typed_afterwards(pages: Pages
 # Together
 
 
-def test_remote_draft_is_shown_while_nobody_types(pages: Pages) -> None:
-    ana, bo = pages
-    ana.type("name", "Leeks")
-    bo.until("field('name').value?.value === 'Leeks'")
-    ana.run("session.stopTyping()")
-    bo.type("name", "Leeks and kale")
-    ana.until("field('name').value?.value === 'Leeks and kale'")
-    assert ana.run("field('name').theirs ?? null") is None
-
-
 def test_contested_field_sends_nothing_until_a_version_is_chosen(pages: Pages) -> None:
     ana, bo = pages
     ana.type("name", "Leeks")
