@@ -7,14 +7,13 @@ import msgspec
 from session_server.host.log_writer import FIRST_PAUSE
 from session_server.mcp_client.server_states import ServerStates
 from session_server.schemas.ahp.customizations import McpReady, McpServer, McpStarting
-from tests.host.harness import AGENT, SESSION, hosting, joined, with_session
+from tests.host.harness import SESSION, hosting, with_agent
 from tests.host.test_failed_writes import SOON, FullForLog
 
 
 async def test_an_outdated_state_is_not_written_when_the_log_accepts_it_late() -> None:
     async with hosting(log := FullForLog()) as host:
-        await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        _, agent = await with_agent(host)
         states = ServerStates(host)
         entry = msgspec.to_builtins(states.customization("zoo"))
         await agent.act({"type": "session/customizationsChanged", "customizations": [entry]})

@@ -13,16 +13,6 @@ from tests.effort import PATIENCE
 from tests.servers import ServerProcess, serving, sqlite_store
 
 
-async def test_stopping_tells_clients_to_come_back(tmp_path: Path) -> None:
-    with serving(sqlite_store(tmp_path)) as server:
-        client = await SocketClient.joined(server.ahp, "laptop")
-        await asyncio.to_thread(server.stop)
-        with pytest.raises(ConnectionClosed) as closed:
-            await client.socket.recv()
-        assert closed.value.rcvd is not None
-        assert closed.value.rcvd.code == 1012
-
-
 @pytest.mark.parametrize("path", ["/", "/ahp", ""])
 async def test_vs_code_connects_at_the_bare_address(tmp_path: Path, path: str) -> None:
     with serving(sqlite_store(tmp_path)) as server:

@@ -146,16 +146,6 @@ def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_as
     }
 
 
-def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:
-    for city in ("Oslo", "Rome"):
-        leave = leaving(room, "weather", {})
-        (question,) = room.people.asked(room.session)
-        leave()
-        room.people.complete(room.session, question, {"city": city})
-        assert text(finished(room.url, "weather", headers=room.headers)) == f"Sunny in {city}"
-    assert len(room.people.calls(room.session)) == 2
-
-
 def test_the_same_request_right_after_its_result_is_a_new_call(room: Room) -> None:
     params = {"name": "echo", "arguments": {"text": "again"}}
     headers = headers_for("tools/call", params) | room.headers
@@ -164,13 +154,6 @@ def test_the_same_request_right_after_its_result_is_a_new_call(room: Room) -> No
             answer = client.post(room.url, json=envelope("tools/call", params))
             assert text(answer_of(answer)) == "again"
         assert len(room.people.calls(room.session)) == 30
-
-
-def test_a_result_that_was_not_fetched_is_kept_for_the_state(room: Room) -> None:
-    state = room.call("weather")["result"]["requestState"]
-    room.answer({"city": "Oslo"})
-    for _ in range(2):
-        assert text(room.call("weather", retry={"requestState": state})) == "Sunny in Oslo"
 
 
 def test_waiting_is_reported_as_progress(room: Room) -> None:
@@ -187,14 +170,6 @@ def test_waiting_is_reported_as_progress(room: Room) -> None:
     page = f"{host}/#/s/{name}"
     told = f"Waiting for people to answer a question in {room.session}, at {page}"
     assert told in response.text
-
-
-def test_an_error_of_the_server_arrives_as_its_own(room: Room) -> None:
-    failed = room.call("fail", {"words": "no such luck"})["result"]
-    assert failed["isError"]
-    assert "no such luck" in failed["content"][0]["text"]
-    unknown = room.rpc("resources/read", {"uri": "zoo://nobody"})["error"]
-    assert "nobody" in unknown["message"]
 
 
 def test_a_call_outlives_the_host_for_a_client_that_has_its_state(tmp_path: Path) -> None:

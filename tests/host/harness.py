@@ -134,3 +134,8 @@ async def with_session(host: Host, provider: str = "people") -> Client:
             await asyncio.sleep(0)
     await client.call("subscribe", SESSION)
     return client
+
+
+async def with_agent(host: Host) -> tuple[Client, Client]:
+    """A client that made a session, and the session's agent; both watch it."""
+    return await with_session(host), await joined(host, AGENT, "agent", SESSION)

@@ -14,7 +14,14 @@ from tests.ahp.actions import input_completed, input_requested, text_question, t
 from tests.effort import tries
 from tests.host.ahp1 import CHAT, Ahp1Client, opened
 from tests.host.faulty_logs import SlowLog
-from tests.host.harness import AGENT, SESSION, Client, hosting, joined, record_of, with_session
+from tests.host.harness import (
+    SESSION,
+    Client,
+    hosting,
+    joined,
+    record_of,
+    with_agent,
+)
 
 RACES = tries(in_ci=500, at_hand=100)
 RIVALS = (
@@ -69,8 +76,7 @@ async def test_of_two_completions_at_once_one_wins_and_the_other_learns_who_did(
     log = SlowLog(MemoryLog(), dice, history={})
     log.is_slow = False
     async with hosting(log) as host:
-        await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        _, agent = await with_agent(host)
         rivals = [await rival(host, *each) for each in zip(RIVALS, versions, strict=True)]
         won = {who.id: 0 for who in RIVALS}
         for number in range(RACES):
@@ -112,8 +118,7 @@ async def test_of_two_completions_at_once_one_wins_and_the_other_learns_who_did(
 async def test_a_completion_and_the_end_of_its_turn_do_not_both_happen() -> None:
     dice = Random(2)
     async with hosting() as host:
-        owner = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        owner, agent = await with_agent(host)
         bo = await joined(host, RIVALS[0], "bo", SESSION)
         for number in range(100):
             await agent.act(asked(number))

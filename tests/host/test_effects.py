@@ -10,7 +10,7 @@ from session_server.host.session_list import changes_between
 from session_server.schemas.ahp.session import AgentSelection, SummaryMeta
 from session_server.schemas.codec import encode
 from tests.ahp.actions import input_requested, text_question, turn_cancelled, turn_started
-from tests.host.harness import AGENT, SESSION, hosting, joined, record_of, with_session
+from tests.host.harness import AGENT, SESSION, hosting, joined, record_of, with_agent, with_session
 from tests.host.manual_clock import ManualClock
 
 
@@ -21,8 +21,7 @@ def ask(request_id: str, **meta: Any) -> dict[str, Any]:
 async def test_a_deadline_cancels_the_question_and_its_turn_though_the_clock_is_set_back() -> None:
     clock = ManualClock()
     async with hosting(clock=clock) as host:
-        ana = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        ana, agent = await with_agent(host)
         deadline = clock.now() + 30
         await agent.act(ask("r", expiresAt=deadline))
         clock.ahead = -50
@@ -50,8 +49,7 @@ async def test_who_is_disconnected_because_the_host_stops_has_not_left() -> None
 
 async def test_a_cleared_field_of_a_summary_is_never_null() -> None:
     async with hosting() as host:
-        await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        _, agent = await with_agent(host)
         await agent.act({"type": "session/activityChanged", "activity": "Thinking"})
         busy = record_of(host).public.summary
         await agent.act({"type": "session/activityChanged"})

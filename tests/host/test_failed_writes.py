@@ -33,6 +33,7 @@ from tests.host.harness import (
     joined,
     launched,
     record_of,
+    with_agent,
     with_session,
 )
 from tests.host.manual_clock import ManualClock
@@ -205,8 +206,7 @@ async def test_too_many_initial_subscriptions_harm_nobody_else(
 async def test_a_turn_that_the_host_could_not_end_is_ended_later() -> None:
     log = FullForLog(b"session/turnComplete")
     async with hosting(log) as host:
-        ana = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        ana, agent = await with_agent(host)
         await agent.act(input_requested())
         await ana.act(input_completed())
         await ana.act(title_changed("there is space again"))

@@ -66,6 +66,7 @@ from tests.host.harness import (
     back_as,
     hosting,
     joined,
+    with_agent,
     with_session,
 )
 from tests.host.manual_clock import Hands, ManualClock
@@ -599,8 +600,7 @@ async def test_a_client_that_is_connected_stays_its_own_however_long_that_lasts(
 
 async def test_an_asker_that_comes_and_goes_pays_for_the_marks_on_its_large_question() -> None:
     async with hosting() as host:
-        await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        _, agent = await with_agent(host)
         text = "x" * 100_000
         await agent.act(input_requested(message=text, _meta={"lease": 0.01}))
 

@@ -25,6 +25,7 @@ from tests.host.harness import (
     hosting,
     joined,
     launched,
+    with_agent,
     with_session,
 )
 
@@ -75,8 +76,7 @@ async def test_an_action_says_whose_it_is_unless_it_is_the_hosts() -> None:
 async def test_a_refusal_waits_for_what_it_was_judged_on() -> None:
     log = TroubledLog()
     async with hosting(log) as host:
-        ana = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        ana, agent = await with_agent(host)
         bo = await joined(host, BO, "phone", SESSION)
         await agent.act(input_requested())
         log.trouble = ["hold"]
@@ -101,8 +101,7 @@ async def test_a_refusal_that_was_judged_on_what_never_happened_is_not_sent() ->
     """The completion could not be saved, so that the other one is not too late at all."""
     log = TroubledLog()
     async with hosting(log) as host:
-        ana = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        ana, agent = await with_agent(host)
         bo = await joined(host, BO, "phone", SESSION)
         await agent.act(input_requested())
         log.trouble = ["full"]

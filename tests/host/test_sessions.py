@@ -24,6 +24,7 @@ from tests.host.harness import (
     hosting,
     joined,
     record_of,
+    with_agent,
     with_session,
 )
 from tests.host.manual_clock import ManualClock
@@ -78,8 +79,7 @@ async def test_a_session_that_only_goes_on_is_news_once_in_a_while() -> None:
     clock = ManualClock()
     async with hosting(clock=clock) as host:
         wall = await joined(host, ANA, "wall", ROOT)
-        ana = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
+        ana, agent = await with_agent(host)
         await agent.act(input_requested("r", text_question()))
         await wall.wait_for(lambda f: f.get("params", {}).get("changes", {}).get("status") == 24)
         wall.received.clear()

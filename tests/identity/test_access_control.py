@@ -349,12 +349,3 @@ def test_another_address_is_served_with_a_token_or_by_order(tmp_path: Path) -> N
         for headers in ({}, {"X-Forwarded-For": "198.51.100.7"}):
             where = f"http://127.0.0.1:{server.port}/v1/sessions"
             assert httpx2.get(where, headers=headers).status_code == 200
-
-
-def test_a_generated_token_is_printed_with_the_address_to_open() -> None:
-    with serving("memory:", "--connection-token", "generate") as server:
-        server.wait_for("?tkn=")
-        link = next(line.split()[-1] for line in server.output if "?tkn=" in line)
-        assert link.startswith(f"{server.url}/?tkn=")
-        token = link.partition("tkn=")[2]
-        assert httpx2.get(f"{server.url}/v1/sessions?tkn={token}").status_code == 200

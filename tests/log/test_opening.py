@@ -64,10 +64,16 @@ async def test_a_wrong_url_is_explained(url: str, reason: str) -> None:
     assert not failure.value.can_retry
 
 
-async def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "session_server.log.nats", None)
-    with pytest.raises(BackendMissingError, match=r"session-server\[nats\]"):
-        await open_log("nats://localhost")
+@pytest.mark.proves("design.log.missing-driver")
+@pytest.mark.parametrize(
+    ("url", "extra"), [("nats://localhost", "nats"), ("postgresql://localhost/d", "postgres")]
+)
+async def test_a_missing_driver_names_the_extra(
+    url: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, f"session_server.log.{extra}", None)
+    with pytest.raises(BackendMissingError, match=rf"session-server\[{extra}\]"):
+        await open_log(url)
 
 
 async def test_a_python_without_sqlite_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +15,6 @@ from session_server.log.opening import open_log, redacted
 from session_server.log.postgres import PostgresLog
 from session_server.log.postgres.schema import STEPS
 from session_server.log.protocol import (
-    BackendMissingError,
     DamagedError,
     FailedError,
     NotWritableError,
@@ -369,13 +367,6 @@ async def test_a_standby_or_read_only_server_is_not_opened() -> None:
         pytest.raises(OpenError, match=r"read-only|read-write"),
     ):
         await open_log(cluster.url())
-
-
-@pytest.mark.proves("design.log.missing-driver")
-async def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "session_server.log.postgres", None)
-    with pytest.raises(BackendMissingError, match=r"session-server\[postgres\]"):
-        await open_log("postgresql://localhost/d")
 
 
 @pytest.mark.parametrize(
