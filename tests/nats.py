@@ -126,7 +126,6 @@ class NatsServer:
 
     @property
     def pid(self) -> int:
-        assert self._server is not None
         return self._server.pid
 
     @property
@@ -134,13 +133,11 @@ class NatsServer:
         return self._server is not None and self._server.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        assert self._server is not None
         self._server.send_signal(number)
 
     def pause(self) -> None:
         """When this returns, none of its threads runs."""
         self.send(signal.SIGSTOP)
-        assert self._server is not None
         os.waitpid(self._server.pid, os.WUNTRACED)
 
     def resume(self) -> None:
@@ -154,7 +151,6 @@ class NatsServer:
 
     def _end(self, number: signal.Signals) -> None:
         self.send(number)
-        assert self._server is not None
         self._server.wait(BOUND)
 
     def put_back(self, copy: Path) -> None:

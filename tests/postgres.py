@@ -119,7 +119,6 @@ class Cluster:
 
     @property
     def pid(self) -> int:
-        assert self._server is not None
         return self._server.pid
 
     def run(self, program: str, *arguments: str) -> None:
@@ -188,7 +187,6 @@ class Cluster:
             return cursor.fetchall() if cursor.description else []
 
     def _ended(self, number: signal.Signals) -> None:
-        assert self._server is not None
         self._server.send_signal(number)
         self._server.wait(BOUND)
 

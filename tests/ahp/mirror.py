@@ -139,7 +139,6 @@ class Copy:
         self.position = envelope.server_seq
         self.stretch.seqs.append(envelope.server_seq)
         if isinstance(self.state, SessionState):
-            assert envelope.meta is not None
             self.state = reduce_session(self.state, envelope.action, envelope.meta.at)  # type: ignore[arg-type]
         else:
             self.state = reduce_root(self.state, envelope.action)  # type: ignore[arg-type]

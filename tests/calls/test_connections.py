@@ -45,7 +45,6 @@ async def one_question(at: RunningHost) -> InputRequest:
 
 def call_of(request: InputRequest) -> str | None:
     """The call that asks it."""
-    assert request.meta is not None
     return request.meta.call
 
 
@@ -134,7 +133,6 @@ async def test_a_question_that_cannot_be_attributed_is_not_asked_and_next_time_i
         request = await one_question(at)  # when the other has ended, this one is clear
         (failed,) = {*both} - {call_of(request)}
         view = await at.result(failed)
-        assert view.result is not None
         assert view.result["isError"] is True
         assert "Several calls are running in this process" in zoo.text_of(view.result)
         await at.answer("Which city?", city="Oslo")

@@ -30,7 +30,6 @@ async def test_a_turn_cancelled_while_its_call_is_tried_again_ends_the_call(tmp_
             await at.answer("Where should web go?", environment="staging")
             await at.until(lambda _: any("is tried again" in note for note in at.notes()) or None)
             turn = at.record.public.active_turn
-            assert turn is not None
             await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
             assert (await at.result(call_id)).state is CallState.ABANDONED
             await at.settled()
@@ -106,7 +105,6 @@ async def test_a_call_in_doubt_is_not_run_again_when_no_decision_comes_in_time(
         await at.asked("Which city?")
     async with running_host(config, store) as at:
         view = await at.result(call_id)
-        assert view.error is not None
         assert view.error.kind is FailureKind.NOT_REPEATED
         assert at.record.private.outcomes[-1].via is Provenance.TIMEOUT
     assert zoo.effects(effects, "weather") == []

@@ -167,8 +167,6 @@ async def test_a_parked_call_is_finished_by_another_process_with_the_log(
         await perform(at.host, BO, SESSION, action)
     async with running_host(config, store) as at:
         (request,) = await at.asked("Really?")
-        assert request.answers is not None
-        assert request.answers["reason"].meta is not None
         assert request.answers["reason"].meta.by == BO.author
         await at.answer("Really?", sure=True)
         assert await at.text(call_id) == "web is in production"
@@ -193,7 +191,6 @@ async def test_a_held_call_that_a_restart_cut_off_is_asked_about_and_keeps_what_
         assert [o.via for o in at.record.private.outcomes] == [Provenance.WITHDRAWN]
         await at.answer("It may already have run.")
         (request,) = await at.asked("Which city?")
-        assert request.answers is not None
         draft = request.answers["city"]
         assert isinstance(draft, Draft)
         assert draft.value == TextValue(value="Osl")
@@ -290,7 +287,6 @@ async def test_cancelling_the_turn_abandons_the_call_and_notifies_the_server(
         call_id = await at.call("count", steps=100, pause=1)
         await at.until(lambda _: _is_running(at, call_id))
         turn = at.record.public.active_turn
-        assert turn is not None
         await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
         assert (await at.result(call_id)).state is CallState.ABANDONED
         assert isinstance(at.tool_call(call_id), Cancelled)
@@ -325,7 +321,6 @@ async def test_an_agents_call_joins_its_turn_and_survives_a_restart(
     async with running_host(config, store, {"caller": Caller()}) as at:
         uri = f"{SESSION}/caller"
         record = at.host.record(uri)
-        assert record is not None
         (call,) = record.private.calls.values()
         assert call.turn_id == "t1"
         (request,) = record.public.input_requests or ()

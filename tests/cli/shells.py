@@ -155,7 +155,6 @@ class Running:
             self.process.kill()
         self.end()
         for stream in (self.process.stdout, self.process.stderr):
-            assert stream is not None
             stream.close()
 
 

@@ -88,7 +88,6 @@ def test_answers_are_given_by_id_title_or_text() -> None:
         answers={"Environment": "prod", "Are you sure?": True, "checks": ["lint"]},
     )
     answers = answers_from(rule, REQUEST)
-    assert answers is not None
     assert answers["env"] == Submitted(value=TextValue(value="prod"))
     assert set(answers) == {"env", "sure", "checks"}
     assert answers_from(Rule(tool="deploy", answers={"sure": None}), REQUEST) == {"sure": Skipped()}

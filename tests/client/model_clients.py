@@ -107,7 +107,6 @@ BAD_SNAPSHOT = Snapshot(resource=SESSION, state=msgspec.Raw(b'{"turns": 5}'), fr
 
 
 def heard(device: Device) -> list[Any]:
-    assert device.wire.socket is not None
     return device.wire.socket.heard
 
 

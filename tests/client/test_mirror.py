@@ -178,7 +178,6 @@ def test_the_root_has_a_mirror_too() -> None:
     verdicts: list[Verdict] = []
     action = RootConfigChanged(config={"a": 1})
     mirror.dispatch(Pending(1, ROOT_CHANNEL, action, 0, b"", [verdicts.append]))
-    assert mirror.state.config is not None
     assert mirror.state.config.values == {"a": 1}
     mirror.pending[0].is_sent = True
     mirror.resume([msgspec.structs.replace(snapshot, from_seq=6)])

@@ -294,7 +294,6 @@ class Schedule:
             self._carry_all(client)
 
     def _carry_all(self, client: Client) -> None:
-        assert client.link is not None
         client.link.carry_up(len(client.link.up))
         client.link.carry_down(len(client.link.down))
         if not client.mirror.is_in and not client.mirror.is_waiting:

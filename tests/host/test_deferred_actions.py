@@ -123,7 +123,6 @@ async def test_a_change_that_waits_for_the_turn_is_echoed_with_its_origin() -> N
         assert happened["_meta"]["by"] == {"id": "cy", "name": "Cy"}
         assert "rejectionReason" not in await settled(ana, other)
         model = record_of(host).public.summary.model
-        assert model is not None
         assert model.id == "large"
         assert host._deferred._changes == {}
 
@@ -160,7 +159,6 @@ async def test_a_change_that_waited_and_was_made_by_another_process_is_not_refus
         number = ana.dispatch(model_changed("small"))
         await ana.act(title_changed("Oslo"))
         channel = host.sessions[SESSION]
-        assert channel.committed is not None
         (deferred,) = channel.committed.private.deferred
         stamp = Stamp(at=host.now(), by=deferred.by)
         written = (

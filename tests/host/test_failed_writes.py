@@ -246,7 +246,6 @@ async def test_a_delayed_mark_is_not_written_after_it_became_untrue() -> None:
             await ana.call("createSession", uri, provider="people")
         await log.refused.wait()
         await clock.advance(FIRST_PAUSE * 2)
-        assert host.root.committed is not None
         assert host.root.committed.active_sessions == 2
 
 

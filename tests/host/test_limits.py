@@ -113,7 +113,6 @@ async def test_a_persistent_flood_ends_in_a_pause_for_its_principal_and_for_nobo
         assert ana.closed is None
         for number in range(200):
             ana.connection.receive(b"random_frames" if number % 2 else b"{}")
-        assert ana.closed is not None
         assert 4000 <= ana.closed[0] < 4500
         assert "wait before you reconnect" in ana.closed[1]
         with pytest.raises(RateLimitError, match="wait before you reconnect"):
@@ -290,7 +289,6 @@ async def test_control_frames_are_charged_like_messages() -> None:
         assert not ana.connection.charge(1, 0)
         for _ in range(REFUSALS_BEFORE_CLOSE):
             ana.connection.charge(1, 0)
-        assert ana.closed is not None
         assert "wait before you reconnect" in ana.closed[1]
 
 
@@ -427,7 +425,6 @@ async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None
             assert ana.closed is None
             ana.connection.receive(b'{"jsonrpc": "2.0"}' + b" " * size)
         ana.connection.receive(b"{}")
-        assert ana.closed is not None
         assert (ana.closed[0], "before the handshake" in ana.closed[1]) == (4001, True)
         ana.connection.closed()
         assert held.bytes == 0
@@ -534,7 +531,6 @@ def few_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def known(host: Host) -> list[str]:
-    assert host.clients.channel.committed is not None
     return list(host.clients.channel.committed.clients)
 
 

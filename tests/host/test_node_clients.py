@@ -51,7 +51,6 @@ async def test_an_active_client_whose_node_died_loses_its_role_unless_it_comes_b
         here = await with_session(one)
         await here.act(ACTIVE)
         await clock.advance(LEASE)
-        assert one.nodes is not None
         one.nodes.leave()
         there, _ = await back_as(other, "laptop", other.position, SESSION)
         await clock.advance(2 * GRACE_SECONDS)

@@ -92,7 +92,6 @@ async def test_a_refusal_waits_for_what_it_was_judged_on() -> None:
         await ana.wait_for_action("session/inputCompleted")
         refused = await bo.wait_for(lambda f: "rejectionReason" in f.get("params", {}))
         assert refused["params"]["rejectionReason"] == "Too late: Ana answered “Go on?”."
-        assert record is not None
         assert record.public.input_requests is not None
 
 
@@ -282,7 +281,6 @@ async def test_a_view_for_later_versions_that_fails_ends_only_the_connections_th
         views._projection = views._projection._replace(envelopes=fails)
         for title in ("Oslo", "Bergen"):
             assert "rejectionReason" not in await ana.act(title_changed(title))
-        assert editor.closed is not None
         assert editor.closed[0] == CloseCode.INTERNAL_ERROR
         again = await opened(host, "tablet", SESSION)
         await ana.act(title_changed("Bodø"))

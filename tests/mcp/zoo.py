@@ -119,7 +119,6 @@ def forked(python: str, file: str, *arguments: str) -> tuple[str, ...]:
     line = [python, str(FORKING), "serve", door, file, *arguments]
     forks = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(forks.communicate)
-    assert forks.stdout is not None
     assert forks.stdout.readline() == "ready\n"
     return python, "-I", "-S", str(FORKING), "start", door
 

@@ -78,5 +78,4 @@ def test_guest_banner_is_a_toast_on_a_phone(person: People, link: str) -> None:
     page.goto(link)
     expect(page.locator(".toast")).to_contain_text("You can answer questions.")
     box = page.locator(".banner").bounding_box()
-    assert box is not None
     assert box["height"] < 2

@@ -65,7 +65,6 @@ from tests.sessions import AGENT, OWNER, PHONE, SESSION, fold, in_turn, session,
 def test_a_call_opens_a_turn_of_the_hosts_and_shows_as_running() -> None:
     record = begun(title="Deploy it")
     turn = record.public.active_turn
-    assert turn is not None
     assert turn.id == "host:0:c" == record.private.calls["c"].turn_id
     assert turn.message.text == "cloud/deploy"
     assert turn.message.origin.kind == "systemNotification"
@@ -241,7 +240,6 @@ def test_a_result_completes_the_tool_call() -> None:
 def test_an_error_of_the_tool_is_shown_as_one(content: list[Any]) -> None:
     shown = done(out(), content=content, isError=True)
     assert not shown.success
-    assert shown.error is not None
     assert shown.error.message == ("no luck" if content else "It failed without a message.")
 
 
@@ -278,7 +276,6 @@ def test_a_call_that_is_not_run_again_ends_its_tool_call() -> None:
 def test_nobody_saying_in_time_that_a_call_is_run_again_ends_it() -> None:
     doubted = crash(out(answer_within=1000))
     (request,) = doubted.public.input_requests or ()
-    assert request.meta is not None
     assert request.meta.expires_at == BY_HOST.at + 1000
     assert expired(doubted, request.id, BY_HOST.at + 999) == ()
     ended = fold(doubted, *expired(doubted, request.id, BY_HOST.at + 1000))
@@ -312,7 +309,6 @@ def test_a_view_says_where_the_call_is() -> None:
     assert views[CallState.WAITING].requests == (request.id,)
     assert views[CallState.FINISHED].result == {"content": []}
     error = views[CallState.FAILED].error
-    assert error is not None
     assert (error.message, views[CallState.FAILED].ended_at) == ("away", BY_HOST.at)
     assert views[CallState.ABANDONED].reason == "Enough."
 

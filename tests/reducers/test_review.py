@@ -144,7 +144,6 @@ def test_what_is_sent_is_what_the_last_review_shows(story: list[Step], data: st.
     (then,) = data.draw(st.sampled_from(passed)).public.input_requests or ()
     refusal = judge(OWNER, passed[-1], accepting(reviewed(then)))
     if reviewed(then).content != seen.content:
-        assert refusal is not None
         assert refusal.code is RefusalCode.REVIEW_CHANGED
     elif expected.is_complete:
         assert refusal is None

@@ -146,7 +146,6 @@ def test_the_roots_configuration_is_held_to_its_schema_too() -> None:
         (AGENT, root, RootConfigChanged(config={}), RefusalCode.ROLE),
     ):
         refusal = judge_root(principal, state, action)
-        assert refusal is not None
         assert refusal.code is code
     required = ConfigSchema(type="object", properties=properties, required=("theme",))
     needy = RootState(agents=(), config=RootConfigState(schema=required, values={"theme": "x"}))
@@ -161,7 +160,6 @@ def test_an_action_of_another_channel_is_refused() -> None:
     of_root = judge(OWNER, session(), RootConfigChanged(config={}))  # type: ignore[arg-type]
     of_session = judge_root(OWNER, RootState(agents=()), TitleChanged(title="x"))
     for refusal in (of_root, of_session):
-        assert refusal is not None
         assert refusal.code is RefusalCode.OTHER_CHANNEL
 
 

@@ -121,7 +121,6 @@ class Link:
             await receive()
             await send({"type": "websocket.accept"})
             protocol = sink_protocol(scope)
-            assert protocol is not None
             self.sink = Recorder(protocol.take_over(LoopTurns()), iter(self.busy_for))
             protocol.feed(self.sink)
 

@@ -80,7 +80,6 @@ async def complete(_: Any, argument: Any, __: Any) -> Completion:
 def capabilities() -> ServerCapabilities:
     """This SDK never says that it can be subscribed to."""
     found = server.get_capabilities(NotificationOptions(tools_changed=True), {})
-    assert found.resources is not None
     found.resources.subscribe = True
     return found
 

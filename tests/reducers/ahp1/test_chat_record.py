@@ -95,7 +95,6 @@ def folded(record: SessionRecord, *actions: RecordAction, at: int = 100) -> Sess
 
 def parts(record: SessionRecord) -> list[object]:
     turn = chat_state(record, V1).active_turn
-    assert turn is not None
     return list(turn.response_parts)
 
 
@@ -224,7 +223,6 @@ def test_what_is_shown_can_be_read_with_the_shapes_of_the_version() -> None:
     assert [entry.id for entry in state.input_needed] == ["input:r", "confirm:c"]
     later = encode(chat).replace(b'"kind":"inputRequest"', b'"kind":"later"')
     turn = Decoder[ChatState](ChatState)(later).active_turn
-    assert turn is not None
     assert isinstance(turn.response_parts[0], UnknownPart)
 
 
@@ -287,7 +285,6 @@ def test_the_note_before_its_outcome_as_earlier_versions_wrote_it_is_hidden_too(
     recorded, note, completed = batch_of(record, action, Stamp(at=7))
     for entries in ((recorded, note, completed), (note, completed, recorded)):
         active = chat_of(folded(record, *entries)).active
-        assert active is not None
         assert active.notes == (0,)
         assert not any(
             isinstance(p, SystemNotificationPart) for p in parts(folded(record, *entries))
@@ -335,7 +332,6 @@ def test_a_call_that_has_not_ended_begins_with_its_start() -> None:
     )
     action = ahp.ResponsePartAdded(turn_id="t", part=ToolCallPart(tool_call=pending))
     refusal = judge(AGENT, in_turn(), action)
-    assert refusal is not None
     assert refusal.code is RefusalCode.WRONG_STATE
 
 
@@ -350,7 +346,6 @@ def test_what_waits_is_bounded() -> None:
         chat_of(record), needed=tuple(f"input:{i}" for i in range(NEEDED_PER_SESSION))
     )
     refusal = judge(AGENT, msgspec.structs.replace(record, chat=chat), ready)
-    assert refusal is not None
     assert refusal.code is RefusalCode.LIMIT
 
 
@@ -459,7 +454,6 @@ def test_an_activity_that_is_over_is_empty_in_a_list() -> None:
     busy = fold(in_turn(), ahp.ActivityChanged(activity="Busy"))
     done = fold(busy, ahp.ActivityChanged())
     changes = summary_changes(session_summary(busy, V1), session_summary(done, V1))
-    assert changes is not None
     assert changes.activity == ""
 
 
@@ -490,7 +484,6 @@ def test_a_record_that_does_not_fit_together_is_shown_all_the_same() -> None:
     assert chat_of(ended).turns[0].started_at == record.public.summary.modified_at
     bare = msgspec.structs.replace(in_turn(), chat=ChatRecord(modified_at=5))
     turn = chat_state(bare, V1).active_turn
-    assert turn is not None
     assert turn.started_at == moment(5)
     assert chat_of(folded(bare, ahp.TurnComplete(turn_id="t"))).turns[0].duration == 99
     assert chat_of(folded(bare, ahp.InputRequested(request=REQUEST))).active is None
