@@ -62,6 +62,12 @@ class ServerProcess:
     def pid(self) -> int:
         return self.process.pid
 
+    @property
+    def resident_kib(self) -> int:
+        """Its memory, from `/proc`."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
     def _address(self) -> str:
         """The first line it prints; a server that ends instead says why."""
         out = self._out()

@@ -198,19 +198,6 @@ async def test_a_piece_that_is_broken_off_was_not_fetched_whatever_came_before_i
     assert app.fetched == 0
 
 
-async def test_a_client_counts_as_connected_until_its_result_was_fetched() -> None:
-    app = Answers(LARGE)
-    async with listening(app) as port:
-        reader, writer = await asking(port)
-        app.go.set()
-        await app.asked.wait()
-        assert "it" in app.requesters
-        await reader.read()
-        await settled(app.requesters)
-        gone(writer)
-    assert app.fetched == 1
-
-
 async def test_a_client_that_disconnects_while_it_waits_no_longer_counts() -> None:
     class Waits(Answers):
         async def answer(

@@ -1,9 +1,7 @@
 """A running server whose disk fills up, fails or is damaged: it says so, and goes on if it can."""
 
 import asyncio
-import os
 import resource
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from tests.cli.shells import Shell
 from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import call
 from tests.servers import ServerProcess, serving, sqlite_store
+from tests.small_disk import fill, small_disk
 from tests.waiting import until
 
 SESSION = "ahp-session:/disk"
@@ -28,33 +27,9 @@ ATTEMPTS = 5_000
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of a few megabytes."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(place)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def remount(place: Path, mode: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{mode}", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    """Takes what is left of the disk."""
-    filler = place / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-        except OSError:
-            return filler
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path, DISK_BYTES) as place:
+        yield place
 
 
 class Pair:
@@ -129,14 +104,14 @@ class Pair:
 
 
 async def test_a_full_disk_is_reported_to_the_sender_until_there_is_space(
-    small_disk: Path, record_property: Any
+    disk: Path, record_property: Any
 ) -> None:
-    store = sqlite_store(small_disk)
+    store = sqlite_store(disk)
     with serving(store) as server:
         pair = await Pair.on(server)
         for turn in range(3):
             assert await pair.write() is None
-            filler = fill(small_disk)
+            filler = fill(disk)
             reason = await pair.write_until_refused()
             assert reason.startswith("This could not be saved: There is no space left")
             await pair.check()

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -42,11 +40,6 @@ FLOODS: dict[str, tuple[bytes, bytes]] = {
         b"1\r\na\r\n" * 20_000,
     ),
 }
-
-
-def memory_mb(server: ServerProcess) -> float:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.pid}/status").read_text())
-    return int(found[1]) / 1024
 
 
 @contextlib.asynccontextmanager
@@ -86,12 +79,12 @@ async def is_healthy(server: ServerProcess) -> bool:
 async def test_requests_without_end_are_cut_off_and_take_no_memory(kind: str) -> None:
     with serving("memory:", *WITH_TOKEN) as server:
         assert await is_healthy(server)
-        before = memory_mb(server)
+        before = server.resident_kib / 1024
         async with asyncio.timeout(PATIENCE):
             for _ in range(10):
                 await asyncio.gather(*(flood(server, *FLOODS[kind]) for _ in range(10)))
         assert await is_healthy(server)
-        assert memory_mb(server) - before < ALLOWED_MB
+        assert server.resident_kib / 1024 - before < ALLOWED_MB
 
 
 @contextlib.contextmanager
@@ -114,10 +107,10 @@ def begun_to_read(server: ServerProcess, path: str, number: int) -> Iterator[Non
 async def test_unauthenticated_slow_readers_of_large_files_take_no_memory(path: str) -> None:
     with serving("memory:", *WITH_TOKEN) as server:
         with begun_to_read(server, path, 10):
-            before = memory_mb(server)
+            before = server.resident_kib / 1024
         with begun_to_read(server, path, READERS):
             assert await is_healthy(server)
-            assert memory_mb(server) - before < READERS * READER_KB / 1024
+            assert server.resident_kib / 1024 - before < READERS * READER_KB / 1024
 
 
 @contextlib.contextmanager
@@ -226,7 +219,7 @@ async def test_many_large_answers_are_sent_as_fast_as_the_client_reads(
         async with raw_client(server.ahp) as client:
             await client.send(greeting("reader", session))
             await client.until(Opcode.TEXT)
-            before = memory_mb(server)
+            before = server.resident_kib / 1024
             leave = {"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": session}}
             again = masked(msgspec.json.encode(leave))
             await client.send(
@@ -239,7 +232,7 @@ async def test_many_large_answers_are_sent_as_fast_as_the_client_reads(
                 answer = await client.until(Opcode.TEXT)
                 assert answer.startswith(b'{"jsonrpc":"2.0","id":%d,"result":{"snapshot"' % number)
                 if number % 10 == 0:
-                    assert memory_mb(server) - before < ALLOWED_MB
+                    assert server.resident_kib / 1024 - before < ALLOWED_MB
 
 
 def large_session(server: ServerProcess) -> str:

@@ -13,6 +13,7 @@ from session_server.log.opening import open_log
 from tests.ahp.actions import input_completed, input_requested
 from tests.ahp.client import SESSION, SocketClient
 from tests.host.harness import AGENT, ANA, Client, hosting, joined
+from tests.http.sessions import Api, numbers
 from tests.servers import ServerProcess, serving, sqlite_store
 from tests.waiting import wait_until
 
@@ -53,9 +54,8 @@ async def _made(ana: Client, agent: Client, number: int) -> None:
 
 
 def metric(server: ServerProcess, name: str) -> float:
-    text = httpx2.get(f"{server.url}/metrics", timeout=60).text
-    found = re.search(rf"^session_server_{name} (\S+)$", text, re.MULTILINE)
-    return float(found[1])
+    with Api(server.url) as api:
+        return numbers(api)[name]
 
 
 def resident(server: ServerProcess) -> int:

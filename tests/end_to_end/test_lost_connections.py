@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import signal
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -66,12 +65,6 @@ def said(server: ServerProcess) -> str:
 def sockets(server: ServerProcess) -> int:
     links = (path.readlink() for path in Path(f"/proc/{server.pid}/fd").iterdir())
     return sum(str(link).startswith("socket:") for link in links)
-
-
-def resident_kib(server: ServerProcess) -> int:
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
-    return int(found[1])
 
 
 async def fill(writer: SocketClient, number: int = ENOUGH) -> float:
@@ -263,11 +256,11 @@ async def test_pings_from_a_client_that_does_not_read_take_bounded_memory() -> N
     with serving("memory:", *AT_ANY_PACE) as server:
         async with raw_client(server.ahp) as client:
             await client.send(greeting("client"))
-            before = resident_kib(server)
+            before = server.resident_kib
             pings = masked(b"x" * 125, Opcode.PING) * 1_000
             for _ in range(150):
                 await client.send(pings)
-            grown = resident_kib(server) - before
+            grown = server.resident_kib - before
         assert grown < 8_192, f"{grown} KiB for answers that nobody reads"
 
 

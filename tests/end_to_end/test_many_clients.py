@@ -1,7 +1,6 @@
 """Many at once: all come back at the same moment, and thousands just sit there."""
 
 import asyncio
-import re
 import resource
 import time
 from collections.abc import Iterator
@@ -151,11 +150,6 @@ def open_files(number: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def resident_kib(pid: int) -> int:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1])
-
-
 async def sit_down(url: str, number: int) -> ClientConnection:
     socket = await connect(
         url, compression=None, ping_interval=None, close_timeout=1, open_timeout=MINUTES
@@ -185,13 +179,13 @@ async def test_one_action_reaches_thousands_of_idle_clients(record_property: Any
         await writer.initialize("writer")
         await writer.call("createSession", SESSIONS[0], provider="people")
         await writer.call("subscribe", SESSIONS[0])
-        before = resident_kib(server.pid)
+        before = server.resident_kib
         sockets: list[ClientConnection] = []
         async with asyncio.timeout(MINUTES):
             for start in range(0, IDLE, AT_ONCE):
                 group = (sit_down(server.ahp, start + n) for n in range(AT_ONCE))
                 sockets += await asyncio.gather(*group)
-        after = resident_kib(server.pid)
+        after = server.resident_kib
         began = time.perf_counter()
         writer.dispatch(titled("to all"), SESSIONS[0])
         async with asyncio.timeout(MINUTES):

@@ -27,7 +27,6 @@ from tests.servers import ServerProcess
 from tests.waiting import until
 
 ROUNDS = 10
-engines = pytest.mark.parametrize("engine", ["postgres", "nats"])
 
 
 def store_on(engine: str, name: str) -> str:
@@ -56,7 +55,6 @@ async def both_ways(
 
 
 @pytest.mark.proves("design.nodes.acknowledged")
-@engines
 async def test_what_one_node_has_acknowledged_is_found_on_the_other(
     engine: str, tmp_path: Path
 ) -> None:
@@ -89,7 +87,6 @@ async def test_what_one_node_has_acknowledged_is_found_on_the_other(
 
 
 @pytest.mark.proves("design.nodes.acknowledged")
-@engines
 async def test_a_client_that_moves_has_seen_nothing_that_its_new_node_does_not_know(
     engine: str, tmp_path: Path
 ) -> None:
@@ -113,7 +110,6 @@ async def test_a_client_that_moves_has_seen_nothing_that_its_new_node_does_not_k
 
 
 @pytest.mark.proves("design.nodes.acknowledged", "design.nodes.tokens")
-@engines
 async def test_tokens_and_links_count_and_end_on_every_node_at_once(
     engine: str, tmp_path: Path
 ) -> None:
@@ -139,7 +135,6 @@ async def test_tokens_and_links_count_and_end_on_every_node_at_once(
 
 
 @pytest.mark.proves("design.nodes.acknowledged")
-@engines
 async def test_a_call_and_its_key_are_known_on_every_node_at_once(
     engine: str, tmp_path: Path
 ) -> None:
@@ -166,7 +161,6 @@ async def test_a_call_and_its_key_are_known_on_every_node_at_once(
 
 
 @pytest.mark.proves("design.nodes.not-denied")
-@engines
 async def test_a_node_that_cannot_read_what_others_wrote_does_not_deny_it(
     engine: str, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from tests import nats, postgres
 from tests.ahp.actions import answer_changed, input_completed
 from tests.ahp.client import SocketClient
 from tests.end_to_end.test_disk_faults import ready
-from tests.end_to_end.test_node_consistency import engines, get, store_on
+from tests.end_to_end.test_node_consistency import get, store_on
 from tests.end_to_end.test_nodes import (
     TALK,
     ask,
@@ -40,7 +40,6 @@ async def is_read_only(server: ServerProcess) -> bool:
 
 
 @pytest.mark.proves("design.nodes.engine")
-@engines
 async def test_without_their_store_nodes_are_read_only_and_go_on_when_it_is_back(
     engine: str, tmp_path: Path
 ) -> None:
@@ -84,7 +83,6 @@ async def test_without_their_store_nodes_are_read_only_and_go_on_when_it_is_back
 
 
 @pytest.mark.proves("design.nodes.one-client")
-@engines
 async def test_a_client_id_that_two_principals_take_at_two_nodes_belongs_to_one(
     engine: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from session_server.mcp_client.failpoints import VARIABLE
 from tests.ahp.actions import input_completed, turn_started
 from tests.ahp.client import SocketClient
 from tests.calls.host_kills import Era, Person, check, paired
-from tests.end_to_end.test_node_consistency import engines, get, store_on
+from tests.end_to_end.test_node_consistency import get, store_on
 from tests.end_to_end.test_nodes import (
     TALK,
     is_action,
@@ -57,7 +57,6 @@ def survivors(store: str, folder: Path, config: Path) -> Iterator[list[ServerPro
 
 
 @pytest.mark.proves("design.nodes.taken-over")
-@engines
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_call_of_a_node_that_died_is_finished_by_another(
     engine: str, era: Era, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -83,7 +82,6 @@ def test_a_call_of_a_node_that_died_is_finished_by_another(
 
 
 @pytest.mark.proves("design.nodes.taken-over")
-@engines
 async def test_an_agents_turn_on_a_node_that_died_is_resumed_by_another(
     engine: str, tmp_path: Path
 ) -> None:
@@ -113,7 +111,6 @@ async def until_state(server: ServerProcess, call: str, state: str) -> dict[str,
 
 
 @pytest.mark.proves("design.nodes.taken-over")
-@engines
 async def test_what_a_paused_node_brings_after_others_took_over_changes_nothing(
     engine: str, tmp_path: Path
 ) -> None:

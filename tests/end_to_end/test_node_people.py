@@ -10,7 +10,7 @@ import pytest
 
 from tests.ahp.client import SocketClient
 from tests.end_to_end.test_disk_faults import metric
-from tests.end_to_end.test_node_consistency import engines, get, store_on
+from tests.end_to_end.test_node_consistency import get, store_on
 from tests.end_to_end.test_node_failover import LEASE
 from tests.end_to_end.test_nodes import (
     BOUND,
@@ -42,7 +42,6 @@ def names(people: list[dict[str, Any]]) -> set[str]:
 
 
 @pytest.mark.proves("design.nodes.presence")
-@engines
 async def test_people_at_different_nodes_see_each_other_until_a_node_dies(
     engine: str, tmp_path: Path
 ) -> None:
@@ -86,7 +85,6 @@ async def asked(server: ServerProcess, **more: Any) -> str:
 
 
 @pytest.mark.proves("design.nodes.deadlines")
-@engines
 async def test_a_deadline_fires_once_and_also_when_the_node_that_asked_is_dead(
     engine: str, tmp_path: Path
 ) -> None:
@@ -118,7 +116,6 @@ async def until_marked(server: ServerProcess, request: str) -> None:
 
 
 @pytest.mark.proves("design.nodes.leases")
-@engines
 async def test_who_waits_at_any_node_waits_and_who_waited_at_a_dead_one_has_left(
     engine: str, tmp_path: Path
 ) -> None:

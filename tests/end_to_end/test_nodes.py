@@ -137,7 +137,6 @@ async def raced(http: httpx2.AsyncClient, devices: tuple[Session, Session], numb
 
 
 @pytest.mark.proves("design.nodes.one-retry", "design.nodes.one-winner")
-@pytest.mark.parametrize("engine", ["postgres", "nats"])
 async def test_a_call_that_is_completed_on_two_nodes_is_sent_again_once(
     engine: str, tmp_path: Path
 ) -> None:

@@ -79,13 +79,6 @@ def test_the_session_is_named_in_a_header_or_configured_or_always_the_same(
     assert [tool["name"] for tool in tools] == ["ask_questions", "notify_status"]
 
 
-def test_a_token_is_required(server: ServerProcess) -> None:
-    for path in ("/mcp", "/mcp/plain", "/mcp/nowhere"):
-        for headers in ({}, bearer("wrong")):
-            response = httpx2.post(f"{server.url}{path}", json={}, headers=headers)
-            assert response.status_code == 401, path
-
-
 def test_a_state_is_worth_nothing_to_another_principal_or_server(
     server: ServerProcess, people: People
 ) -> None:
@@ -100,13 +93,6 @@ def test_a_state_is_worth_nothing_to_another_principal_or_server(
         assert answer["error"]["data"] == {"reason": "invalid_request_state"}
     people.answer("ahp-session:/war-room", {"city": "Oslo"})
     assert text(call(url, "weather", headers=bearer(), retry={"requestState": state}))
-
-
-def test_an_unknown_server_is_named_in_the_error(server: ServerProcess) -> None:
-    response = httpx2.post(f"{server.url}/mcp/nowhere", json={}, headers=bearer())
-    assert response.status_code == 404
-    reason = response.json()["error"]["message"]
-    assert reason == "There is no MCP server 'nowhere'. Configured are: plain, placed."
 
 
 def test_a_server_that_cannot_be_started_is_reported_and_tried_again(

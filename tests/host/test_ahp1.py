@@ -32,7 +32,8 @@ from tests.ahp.actions import (
 from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
 from tests.ahp.client import ROOT, SESSION
 from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
-from tests.host.harness import AGENT, Client, hosting, joined, record_of, with_session
+from tests.host.harness import AGENT, BO, Client, hosting, joined, record_of, with_session
+from tests.host.test_presence import ROOM, told
 from tests.log.one_by_one import append_one
 from tests.sessions import user_message
 from tests.waiting import until
@@ -57,24 +58,39 @@ def chat_input_completed(**answers: str) -> dict[str, Any]:
     return {**input_completed("r1", **answers), "type": "chat/inputCompleted"}
 
 
-@pytest.mark.proves("ahp.next.codec")
+@pytest.mark.proves("ahp.next.codec", "ahp.ahp1.together")
 @pytest.mark.parametrize("version", ["1.0.0", "0.9.0", "1.3.7"])
 async def test_people_of_both_families_answer_the_same_question(version: str) -> None:
     async with hosting() as host:
         page = await with_session(host)
-        editor = await opened(host, "editor", SESSION, CHAT, version=version)
+        editor = await opened(host, "editor", SESSION, CHAT, version=version, principal=BO)
         await asked(host)
+        for client in (page, editor):
+            await client.call("subscribe", ROOM)
+        for client, other in ((page, editor), (editor, page)):
+            await told(client, lambda here: {p["by"]["name"] for p in here} == {"Ana", "Bo"})
+            client.notify(
+                "presence/update", ROOM, editing={"requestId": "r1", "questionId": "name"}
+            )
+            await told(other, lambda here: any("editing" in p for p in here))
         await page.act(answer_changed("Ad", "r1", "name"))
         await editor.wait_for_action("chat/inputAnswerChanged")
         (part,) = editor.mirrors[CHAT]["activeTurn"]["responseParts"]
         assert part["request"]["answers"]["name"]["value"]["value"] == "Ad"
+        assert part["request"]["answers"]["name"]["_meta"]["by"]["name"] == "Ana"
+        draft = answer_changed("2", "r1", "how-many")
+        editor.dispatch({**draft, "type": "chat/inputAnswerChanged"}, CHAT)
+        drafted = await page.wait_for_action("session/inputAnswerChanged", questionId="how-many")
+        assert drafted["action"]["answer"]["value"] == {"kind": "number", "value": 2}
+        assert drafted["_meta"]["by"]["name"] == "Bo"
         (needed,) = editor.mirrors[SESSION]["inputNeeded"]
         assert (needed["kind"], needed["chat"]) == ("chatInput", CHAT)
         answers = {"name": "Ada", "how-many": "3", "one-of": "red"}
         echo = await editor.act(chat_input_completed(**answers), CHAT)
         assert "rejectionReason" not in echo
         assert echo["action"]["answers"]["how-many"]["value"] == {"kind": "number", "value": 3}
-        await page.wait_for_action("session/inputCompleted")
+        done = await page.wait_for_action("session/inputCompleted")
+        assert done["_meta"]["by"]["name"] == "Bo"
         assert record_of(host).private.outcomes[0].answers is not None
         for channel in (SESSION, CHAT):
             assert editor.mirrors[channel] == await editor.fresh(channel)

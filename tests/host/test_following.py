@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -43,9 +44,12 @@ class GatedLog(MemoryLog):
 
 
 @asynccontextmanager
-async def two_nodes(log: MemoryLog | None = None) -> AsyncIterator[tuple[Host, Host]]:
+async def two_nodes(
+    log: MemoryLog | None = None, **options: Any
+) -> AsyncIterator[tuple[Host, Host]]:
     shared = log or MemoryLog()
-    async with hosting(shared, is_shared=True) as one, hosting(shared, is_shared=True) as other:
+    options |= {"is_shared": True}
+    async with hosting(shared, **options) as one, hosting(shared, **options) as other:
         yield one, other
 
 

@@ -43,6 +43,7 @@ from tests.host.harness import (
     with_session,
 )
 from tests.host.manual_clock import ManualClock
+from tests.host.test_following import two_nodes
 from tests.host.test_recordings import asked_and_answered, lines
 from tests.waiting import until
 
@@ -412,8 +413,7 @@ async def copied(log: ReadLog) -> ReadLog:
 
 
 async def test_another_nodes_entries_reach_a_session_that_is_not_in_memory_here() -> None:
-    log = MemoryLog()
-    async with hosting(log, is_shared=True) as one, hosting(log, is_shared=True) as two:
+    async with two_nodes() as (one, two):
         ana = await with_session(one)
         await until(lambda: SESSION in two.sessions)
         await evicted(two)

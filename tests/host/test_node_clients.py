@@ -5,10 +5,10 @@ import pytest
 from session_server.host.active_clients import GRACE_SECONDS
 from session_server.host.bounds import DEFAULT_BOUNDS
 from session_server.host.host import Host
-from session_server.log.memory import MemoryLog
 from tests.ahp.actions import active_client_changed
-from tests.host.harness import SESSION, back_as, hosting, record_of, with_session
+from tests.host.harness import SESSION, back_as, record_of, with_session
 from tests.host.manual_clock import ManualClock
+from tests.host.test_following import two_nodes
 
 LEASE = DEFAULT_BOUNDS.node_lease_seconds
 ACTIVE = active_client_changed("laptop")
@@ -20,11 +20,8 @@ def is_active(host: Host) -> bool:
 
 @pytest.mark.proves("design.nodes.active-client")
 async def test_an_active_client_that_moves_to_another_node_keeps_its_role() -> None:
-    clock, log = ManualClock(), MemoryLog()
-    async with (
-        hosting(log, clock=clock, is_shared=True) as one,
-        hosting(log, clock=clock, is_shared=True) as other,
-    ):
+    clock = ManualClock()
+    async with two_nodes(clock=clock) as (one, other):
         here = await with_session(one)
         await here.act(ACTIVE)
         await clock.advance(LEASE)
@@ -43,11 +40,8 @@ async def test_an_active_client_that_moves_to_another_node_keeps_its_role() -> N
 
 @pytest.mark.proves("design.nodes.active-client")
 async def test_an_active_client_whose_node_died_loses_its_role_unless_it_comes_back() -> None:
-    clock, log = ManualClock(), MemoryLog()
-    async with (
-        hosting(log, clock=clock, is_shared=True) as one,
-        hosting(log, clock=clock, is_shared=True) as other,
-    ):
+    clock = ManualClock()
+    async with two_nodes(clock=clock) as (one, other):
         here = await with_session(one)
         await here.act(ACTIVE)
         await clock.advance(LEASE)

@@ -88,14 +88,6 @@ def test_drafts_are_shared_and_only_submitted_answers_count(api: Api, session: s
     assert done["outcome"]["answers"]["sure"]["state"] == "skipped"
 
 
-def test_an_answer_can_be_cleared(api: Api, session: str) -> None:
-    asked = api.ask(session)
-    api.answer(session, asked["id"], "name", text("blue"))
-    cleared = api.delete(f"{session}/requests/{asked['id']}/answers/name")
-    assert cleared.status_code == 200
-    assert "answers" not in cleared.json()["request"]
-
-
 def test_what_was_completed_is_neither_completed_again_nor_withdrawn(
     api: Api, session: str
 ) -> None:

@@ -13,3 +13,9 @@ PARAMS = [
 @pytest.fixture(params=PARAMS)
 def backend(request, tmp_path) -> Backend:
     return request.param(tmp_path)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """A schema or stream of its own."""
+    return f"f_{abs(hash(request.node.nodeid)):x}"

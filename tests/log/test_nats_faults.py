@@ -19,18 +19,13 @@ pytestmark = pytest.mark.slow
 A, B = "ahp-session:/a", "ahp-session:/b"
 
 
-@pytest.fixture
-def stream(request: pytest.FixtureRequest) -> str:
-    return f"f_{abs(hash(request.node.nodeid)):x}"
-
-
 # A connection that is cut
 
 
-async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(stream: str) -> None:
+async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(place: str) -> None:
     """The batch is held on its way, and let go when the log has been asked about it."""
     async with cutting(shared_server().port) as proxy:
-        log = await NatsLog.open(shared_server().url(stream, port=proxy.port))
+        log = await NatsLog.open(shared_server().url(place, port=proxy.port))
         (first,) = await stored(log, A, 0, b"before")
         wanted = batch(A, first, b"late")
         held: list[Any] = []

@@ -23,16 +23,11 @@ pytestmark = pytest.mark.slow
 A, B = "ahp-session:/a", "ahp-session:/b"
 
 
-@pytest.fixture
-def schema(request: pytest.FixtureRequest) -> str:
-    return f"f_{abs(hash(request.node.nodeid)):x}"
-
-
 # A connection that is cut
 
 
 async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(
-    schema: str, monkeypatch: pytest.MonkeyPatch
+    place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The call is still on its way when the client asks over a new connection.
 
@@ -41,7 +36,7 @@ async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(
     monkeypatch.setattr(log_module, "END_OTHERS", "SELECT %s")
     cluster = shared_cluster()
     async with cutting(cluster.port) as proxy:
-        log = await PostgresLog.open(cluster.url(schema, port=proxy.port), is_exclusive=False)
+        log = await PostgresLog.open(cluster.url(place, port=proxy.port), is_exclusive=False)
         (first,) = await stored(log, A, 0, b"before")
         pid = await log._writer.answer(lambda c: one(c, "SELECT pg_backend_pid()"))
         os.kill(pid, signal.SIGSTOP)
@@ -63,9 +58,9 @@ async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(
 
 
 @pytest.mark.proves("design.log.postgres", "design.log.all-or-nothing")
-async def test_terminated_backends_lose_nothing_and_store_nothing_twice(schema: str) -> None:
+async def test_terminated_backends_lose_nothing_and_store_nothing_twice(place: str) -> None:
     cluster = shared_cluster()
-    log = await PostgresLog.open(cluster.url(schema))
+    log = await PostgresLog.open(cluster.url(place))
     load = Load(log)
     end = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -114,9 +109,9 @@ async def test_followers_go_on_after_a_restart() -> None:
 # A server that refuses
 
 
-async def test_a_server_that_becomes_read_only_is_reported_as_such(schema: str) -> None:
+async def test_a_server_that_becomes_read_only_is_reported_as_such(place: str) -> None:
     cluster = shared_cluster()
-    log = await PostgresLog.open(cluster.url(schema))
+    log = await PostgresLog.open(cluster.url(place))
     (last,) = await stored(log, A, 0, b"before")
 
     async def tell(statement: bytes) -> None:
@@ -134,16 +129,16 @@ async def test_a_server_that_becomes_read_only_is_reported_as_such(schema: str) 
     await log.close()
 
 
-async def test_a_full_disk_is_reported_as_such_and_nobody_suffers_for_another(schema: str) -> None:
+async def test_a_full_disk_is_reported_as_such_and_nobody_suffers_for_another(place: str) -> None:
     """The server's own error code, raised by a trigger for entries of a certain content."""
     cluster = shared_cluster()
-    log = await PostgresLog.open(cluster.url(schema))
+    log = await PostgresLog.open(cluster.url(place))
     cluster.execute(
-        f"CREATE FUNCTION {schema}.fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f"CREATE FUNCTION {place}.fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';"
         " END $$",
-        f"CREATE TRIGGER full_disk BEFORE INSERT ON {schema}.entries FOR EACH ROW"
-        f" WHEN (NEW.data = 'large') EXECUTE FUNCTION {schema}.fill()",
+        f"CREATE TRIGGER full_disk BEFORE INSERT ON {place}.entries FOR EACH ROW"
+        f" WHEN (NEW.data = 'large') EXECUTE FUNCTION {place}.fill()",
     )
     outcomes = [asked(log, batch(f"c{n}", 0, b"large" if n == 2 else b"small")) for n in range(5)]
     done = await asyncio.gather(*outcomes)
@@ -153,8 +148,8 @@ async def test_a_full_disk_is_reported_as_such_and_nobody_suffers_for_another(sc
     await log.close()
 
 
-async def test_what_postgresql_cannot_store_is_refused_alone(schema: str) -> None:
-    log = await PostgresLog.open(shared_cluster().url(schema))
+async def test_what_postgresql_cannot_store_is_refused_alone(place: str) -> None:
+    log = await PostgresLog.open(shared_cluster().url(place))
     outcomes = await asyncio.gather(
         asked(log, batch("a\0b", 0, b"x")), asked(log, batch(B, 0, b"x"))
     )

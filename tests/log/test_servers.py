@@ -119,12 +119,6 @@ OVER = [
 each = pytest.mark.parametrize("over", OVER)
 
 
-@pytest.fixture
-def place(request: pytest.FixtureRequest) -> str:
-    """A schema or stream of its own."""
-    return f"f_{abs(hash(request.node.nodeid)):x}"
-
-
 @asynccontextmanager
 async def nodes(over: Any, folder: Path, number: int) -> AsyncIterator[list[Any]]:
     backend = over.shared(folder)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -36,12 +35,19 @@ from tests.log.logs import (
     settled,
     stored,
 )
+from tests.small_disk import fill, small_disk
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 60
 A, B = "ahp-session:/a", "ahp-session:/b"
 LARGE = b"x" * 2_000_000
 DISK_BYTES = 40 * 2**20
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path, DISK_BYTES) as place:
+        yield place
 
 
 def tell_sqlite(log: SqliteLog, *statements: str) -> Any:
@@ -52,27 +58,6 @@ def tell_sqlite(log: SqliteLog, *statements: str) -> Any:
             store._connection.execute(statement).fetchall()
 
     return log._ask_writer(told)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount a small disk")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True, timeout=BOUND)
-
-
-def fill(folder: Path, leaving: int) -> Path:
-    """A file that takes all the space but so much."""
-    disk = os.statvfs(folder)
-    ballast = folder / "ballast"
-    ballast.write_bytes(bytes(disk.f_bavail * disk.f_frsize - leaving))
-    return ballast
 
 
 async def stands_up_to_being_full(log: Log, make_space) -> None:
@@ -97,9 +82,9 @@ async def test_a_full_database_refuses_whole_batches_until_it_has_space(tmp_path
         await stands_up_to_being_full(log, make_space)
 
 
-async def test_a_full_disk_refuses_whole_batches_until_it_has_space(small_disk: Path) -> None:
-    async with Sqlite(small_disk).opened() as log:
-        ballast = fill(small_disk, leaving=200_000)
+async def test_a_full_disk_refuses_whole_batches_until_it_has_space(disk: Path) -> None:
+    async with Sqlite(disk).opened() as log:
+        ballast = fill(disk, leaving=200_000)
 
         async def make_space() -> None:
             ballast.unlink()
@@ -107,20 +92,20 @@ async def test_a_full_disk_refuses_whole_batches_until_it_has_space(small_disk: 
         await stands_up_to_being_full(log, make_space)
 
 
-async def test_a_full_disk_takes_no_new_log(small_disk: Path) -> None:
-    fill(small_disk, leaving=0)
+async def test_a_full_disk_takes_no_new_log(disk: Path) -> None:
+    fill(disk, leaving=0)
     with pytest.raises(NotWritableError, match=r"[Nn]o space"):
-        await Sqlite(small_disk).open()
+        await Sqlite(disk).open()
 
 
-async def test_a_log_on_a_full_disk_is_not_opened_and_says_what_to_do(small_disk: Path) -> None:
-    async with Sqlite(small_disk).opened() as log:
+async def test_a_log_on_a_full_disk_is_not_opened_and_says_what_to_do(disk: Path) -> None:
+    async with Sqlite(disk).opened() as log:
         await stored(log, A, 0, b"before")
-    ballast = fill(small_disk, leaving=0)
+    ballast = fill(disk, leaving=0)
     with pytest.raises(NotWritableError, match="There is no space left for the log: make some"):
-        await Sqlite(small_disk).open()
+        await Sqlite(disk).open()
     ballast.unlink()
-    async with Sqlite(small_disk).opened() as log:
+    async with Sqlite(disk).opened() as log:
         assert [e.data for e in await everything(log)] == [b"before"]
 
 
@@ -183,15 +168,15 @@ def test_a_disk_that_fails_during_a_commit_leaves_no_doubt_unsettled(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_a_commit_that_the_disk_cut_short_is_found_out_about(small_disk: Path) -> None:
+async def test_a_commit_that_the_disk_cut_short_is_found_out_about(disk: Path) -> None:
     """With space for the WAL but not for its index, SQLite fails after it has written all."""
     large = b"x" * 17_000_000
     kinds = set()
     for leaving in range(17_100_000, 17_200_000, 8_192):
-        (small_disk / str(leaving)).mkdir()
-        async with Sqlite(small_disk / str(leaving)).opened() as log:
+        (disk / str(leaving)).mkdir()
+        async with Sqlite(disk / str(leaving)).opened() as log:
             (last,) = await stored(log, A, 0, b"before")
-            ballast = fill(small_disk, leaving)
+            ballast = fill(disk, leaving)
             wanted = Batch(A, last, (NewEntry("large", large), NewEntry("small", b"")))
             outcome = await settled(log, wanted)
             kinds.add(type(outcome))
@@ -202,7 +187,7 @@ async def test_a_commit_that_the_disk_cut_short_is_found_out_about(small_disk: P
             last = max(found.values(), default=last)
             assert await stored(log, A, last, b"after")
             assert len(await everything(log)) == 2 + len(found)
-        for file in (small_disk / str(leaving)).iterdir():
+        for file in (disk / str(leaving)).iterdir():
             file.unlink()
     assert Unknown in kinds
 

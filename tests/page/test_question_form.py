@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.cli.shells import Shell
 from tests.page.browser import People, Person
 from tests.page.locators import arrive, field, goes_offline, question
 from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
@@ -196,14 +195,3 @@ def test_long_review_starts_at_its_top(person: People, stage: Stage) -> None:
     expect(ana.get_by_role("button", name="Send answers")).to_be_focused()
     ana.keyboard.press("Enter")
     expect(ana.locator("section.outcome")).to_be_focused()
-
-
-def test_terminal_users_are_among_the_people(person: People, stage: Stage) -> None:
-    stage.form("terminal", text("name"))
-    (ana,) = arrive([person("Ana")], "terminal")
-    with Shell(stage.url).terminal("answer", "terminal", "--name", "Ben"):
-        expect(ana.locator(".person", has_text="Ben")).to_have_count(1)
-    expect(ana.locator(".person")).to_have_count(1)
-    with Shell(stage.url).running("watch", "terminal"):
-        expect(ana.locator(".person")).to_have_count(2)
-    expect(ana.locator(".person")).to_have_count(1)
