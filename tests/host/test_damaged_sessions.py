@@ -17,10 +17,10 @@ from session_server.log import Entry
 from session_server.log.opening import open_log
 from session_server.log.protocol import LogError
 from session_server.log.sqlite import schema
-from session_server.schemas.errors import UnreadableSessionError
+from session_server.schemas.errors import StartError, UnreadableSessionError
 from session_server.schemas.http import TokenKind
 from session_server.schemas.limits import DECISION_LIFETIME_MS
-from session_server.schemas.log_entries import CLIENTS_CHANNEL, TokenIssued
+from session_server.schemas.log_entries import CLIENTS_CHANNEL, TokenIssued, TokenRevoked
 from session_server.schemas.principals import Principal, Role
 from session_server.settings import Settings
 from tests.ahp.actions import answer_changed, input_requested, text_question, title_changed
@@ -220,6 +220,20 @@ async def test_a_damaged_channel_of_the_hosts_own_begins_again(
             await joined(host, ANA, "laptop", ROOT)
             await until(lambda: is_root_whole(host))
     assert caplog.text.count(f"{channel} is damaged and begins again empty") == 1
+
+
+async def test_with_damaged_tokens_a_host_does_not_start(path: Path) -> None:
+    """The second entry may be a revocation: without it, the token would work again."""
+    async with hosting(await open_log(store(path))) as host:
+        for action in (TokenIssued(token=token(id="t")), TokenRevoked(token_id="t")):
+            host.write(host.tokens, lambda *_, action=action: (action,))
+        await until(lambda: host.tokens.last_seq > 0 and not host.tokens.committed.tokens)
+        revoked = host.tokens.last_seq
+    damage_entry(path, revoked)
+    host = Host(await open_log(store(path)), ())
+    with pytest.raises(StartError, match=r"list of issued tokens is damaged: its entry .* doctor"):
+        await host.start()
+    await host.stop()
 
 
 async def test_an_application_that_cannot_start_says_why_without_a_traceback(
