@@ -23,7 +23,6 @@ from tests.servers import AT_ANY_PACE, ServerProcess, serving, sqlite_store
 from tests.waiting import until, wait_until
 
 TALK = "ahp-session:/talk"
-PAUSE = 0.02
 BOUND = 60
 CALLS = tries(in_ci=100, at_hand=30)
 QUESTION = {"kind": "text", "id": "q", "message": "What?"}

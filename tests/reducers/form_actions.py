@@ -29,9 +29,9 @@ from session_server.schemas.ahp.session import ActiveClient
 from session_server.schemas.ahp.tool_calls import ClientContributor, ConfirmationReason
 from session_server.schemas.ahp.turn_messages import Message, MessageOrigin
 from session_server.schemas.errors import RefusalCode
-from session_server.schemas.principals import Author, Principal, Provenance, Role
+from session_server.schemas.principals import Author, Principal, Provenance
 from session_server.schemas.record import SessionRecord
-from tests.sessions import AGENT, PEOPLE, accepted, asking, fold, in_turn
+from tests.sessions import AGENT, accepted, asking, fold, in_turn
 
 FORM = InputRequest(
     id="r",
@@ -56,9 +56,6 @@ def complete(response: str = "accept", **answers: Any) -> InputCompleted:
 def due(request: InputRequest, on_expiry: OnExpiry | None, **fields: Any) -> SessionRecord:
     meta = RequestMeta(expires_at=500, on_expiry=on_expiry)
     return asking(msgspec.structs.replace(request, meta=meta, **fields))
-
-
-ROLES = {role: next(p for p in PEOPLE if p.role is role) for role in Role}
 
 
 def start(turn_id: str = "new", kind: str = "user") -> TurnStarted:
