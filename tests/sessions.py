@@ -20,7 +20,6 @@ OWNER = Principal(id="u-ana", name="Ana", role=Role.OWNER, client_id="laptop")
 PHONE = Principal(id="u-bo", name="Bo", role=Role.ANSWERER, client_id="phone")
 WATCHER = Principal(id="u-cy", role=Role.OBSERVER, client_id="wall")
 AGENT = Principal(id="a-1", name="Agent", role=Role.AGENT, client_id="agent")
-PEOPLE = (OWNER, PHONE, WATCHER, AGENT)
 
 SESSION = "ahp-session:/1"
 
