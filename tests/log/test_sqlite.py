@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -97,6 +98,20 @@ def test_a_wal_that_need_not_or_cannot_grow_stays_as_it_is(
         assert not opened.grow_wal()
         assert backend.wal.stat().st_size == size
     finally:
+        opened.close()
+
+
+def test_a_wal_takes_no_part_of_a_piece_that_does_not_fit_on_the_disk(backend: Sqlite) -> None:
+    opened = database.Database(backend.path, Sync.FULL)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        size = backend.wal.stat().st_size
+        half = size + len(database.WAL_PIECE) // 2
+        resource.setrlimit(resource.RLIMIT_FSIZE, (half, hard))
+        assert not opened.grow_wal()
+        assert backend.wal.stat().st_size == size
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         opened.close()
 
 
