@@ -11,7 +11,7 @@ import msgspec
 
 from session_server.calls.driver import GRACE_SECONDS, CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
-from session_server.host.awaiting import StateWaiters, write
+from session_server.host.async_api import StateWaiters, write
 from session_server.host.host import Host
 from session_server.host.timers import Clock, Tasks
 from session_server.mcp_client.config import ServerConfig

@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from session_server.host.awaiting import Completion
-from session_server.host.channel import Channel
-from session_server.host.channel_host import InDoubt, Verdict
-from session_server.host.channel_kinds import SESSION
+from session_server.host.async_api import Completion
+from session_server.host.channels.channel import Channel
+from session_server.host.channels.channel_host import InDoubt, Verdict
+from session_server.host.channels.channel_kinds import SESSION
 from session_server.host.host import Host
 from session_server.log import Batch, Durable, Entry, NewEntry, StoredSnapshot
 from session_server.reducers.calls.export_redaction import redacted, redacted_record
@@ -101,7 +101,7 @@ async def _history(host: Host, uri: Uri) -> History:
     if len(stored) > CASSETTE_ENTRIES:
         reason = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a recording."
         raise CommandError(ErrorCode.CONFLICT, reason)
-    whole = await asyncio.to_thread(_folded, None, stored)
+    whole = await asyncio.to_thread(_replayed, None, stored)
     if len(whole) == len(stored) > 0:
         return History(whole, is_damaged=False)
     reached = stored[len(whole) - 1].seq if whole else 0
@@ -115,7 +115,7 @@ async def _history(host: Host, uri: Uri) -> History:
     return History(whole, is_damaged=True)
 
 
-def _folded(record: SessionRecord | None, stored: Sequence[Entry]) -> list[Logged]:
+def _replayed(record: SessionRecord | None, stored: Sequence[Entry]) -> list[Logged]:
     """The entries that follow from a record and from each other."""
     entries: list[Logged] = []
     for entry in stored:
@@ -152,7 +152,7 @@ def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> History | No
     stamp = Stamp(at=record.public.summary.modified_at, by=HOST)
     opened = SessionOpened(record=record, trimmed=True, earlier=earlier)
     later = [entry for entry in stored if entry.seq > snapshot.seq]
-    entries = _folded(record, later)
+    entries = _replayed(record, later)
     history = (Logged(action=opened, stamp=stamp), *entries)
     return History(history, is_damaged=len(entries) < len(later))
 

@@ -13,7 +13,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from session_server.host.open_connections import AUTHENTICATED
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import (
     BODY_BYTES_AFTER_ANSWER,

@@ -14,8 +14,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Opcode
 from websockets.protocol import State
 
-from session_server.host.messages import BROKEN, LoopTurns
-from session_server.host.open_connections import AUTHENTICATED
+from session_server.host.channels.messages import BROKEN, LoopTurns
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE, FRAME_BYTES
 from session_server.transport.admission import Slot

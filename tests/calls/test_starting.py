@@ -143,7 +143,7 @@ async def test_a_leg_whose_claim_is_in_doubt_goes_out_once_the_log_has_it() -> N
         log.is_silent = True
         log.is_found.clear()
         await at.answer("Your name?", name="Cy")
-        await until(lambda: at.host.storage.in_doubt)
+        await until(lambda: at.host.log_status.in_doubt)
         with pytest.raises(NotSavedError):
             await at.call("pair", key="while nothing can be stored")
         log.is_found.set()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.changes import Change, ReadChange
+from session_server.host.channels.changes import Change, ReadChange
 from session_server.host.effects import SessionChannel
 from session_server.log.memory import MemoryLog
 from session_server.reducers.effects import SendCall, effects_of

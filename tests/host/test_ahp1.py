@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import ahp1_views, history
+from session_server.host.channels import ahp1_views, history
 from session_server.host.connection import subscriptions
 from session_server.host.host import Host
 from session_server.log import AppendResult, Batch, NewEntry

@@ -2,8 +2,8 @@
 
 import pytest
 
-from session_server.host.active_clients import GRACE_SECONDS
 from session_server.host.bounds import DEFAULT_BOUNDS
+from session_server.host.clients.active_clients import GRACE_SECONDS
 from session_server.host.host import Host
 from session_server.log.memory import MemoryLog
 from tests.ahp.actions import active_client_changed

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from session_server.host.open_connections import AUTHENTICATED
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.schemas.limits import (
     BODY_BYTES_AFTER_ANSWER,
     BODY_BYTES_PER_PERIOD,

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, Side
 
-from session_server.host.messages import LoopTurns, Message
+from session_server.host.channels.messages import LoopTurns, Message
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAME_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.transport import websocket_protocol
