@@ -6,9 +6,9 @@
  */
 
 /** @import { DraftEvent, Version } from "./draft-state.js" */
-/** @import { Questions } from "./questions.js" */
-/** @import { StoredDraft } from "./storage.js" */
-/** @import { Answer, InputAnswerChanged, Value } from "./types.d.ts" */
+/** @import { Questions } from "../questions.js" */
+/** @import { StoredDraft } from "../storage.js" */
+/** @import { Answer, InputAnswerChanged, Value } from "../types.d.ts" */
 import {
   covers,
   hasRemoteChange,
@@ -22,11 +22,11 @@ import {
 } from "./draft-state.js";
 import { DraftSender } from "./draft-sender.js";
 import { DraftStorage } from "./draft-storage.js";
-import { ClientError } from "./errors.js";
-import { Events } from "./events.js";
-import { withoutMeta } from "./echoes.js";
-import { same, withoutUndefined } from "./reducers/updates.js";
-import { decided } from "./review.js";
+import { ClientError } from "../errors.js";
+import { Events } from "../events.js";
+import { withoutMeta } from "../echoes.js";
+import { same, withoutUndefined } from "../reducers/updates.js";
+import { decided } from "../review.js";
 
 /**
  * The one other value that a person can take instead: the host's in a conflict; our own that somebody

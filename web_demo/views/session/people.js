@@ -1,12 +1,12 @@
 // The people in a session, as initials or shapes, and the viewer's own name.
 
-/** @import { Host } from "../client/host.js" */
-/** @import { Present } from "../client/types.d.ts" */
+/** @import { Host } from "../../client/host.js" */
+/** @import { Present } from "../../client/types.d.ts" */
 /** @import { SessionContext } from "./session-context.js" */
-import { preference, setPreference } from "../client/browser.js";
-import { capital, hueOf, initials, nameOf } from "../text/format.js";
-import { afterClick, fill, h, icon, show, SMALL } from "./dom.js";
-import { DialogForm, openDialog } from "./overlays.js";
+import { preference, setPreference } from "../../client/browser.js";
+import { capital, hueOf, initials, nameOf } from "../../text/format.js";
+import { afterClick, fill, h, icon, show, SMALL } from "../dom.js";
+import { DialogForm, openDialog } from "../overlays.js";
 
 const SHOWN = 5;
 const SHOWN_ON_PHONES = 2;

@@ -1,16 +1,16 @@
 // The message input: starts a turn, queues a message while one runs, and stops the running one.
 
-/** @import { PendingMessage } from "../client/types.d.ts" */
+/** @import { PendingMessage } from "../../client/types.d.ts" */
 /** @import { SessionContext } from "./session-context.js" */
-/** @import { Delayed } from "./toasts.js" */
-import { NO_AGENT } from "../client/session-list.js";
-import { preference, setPreference } from "../client/browser.js";
-import { contributors } from "../form/authors.js";
-import { listed } from "../text/format.js";
-import { attribute, fill, h, icon, iconButton, show } from "./dom.js";
-import { ICONS } from "./icons.js";
-import { openDialog } from "./overlays.js";
-import { unlessUndone } from "./toasts.js";
+/** @import { Delayed } from "../toasts.js" */
+import { NO_AGENT } from "../../client/session-list.js";
+import { preference, setPreference } from "../../client/browser.js";
+import { contributors } from "../../form/authors.js";
+import { listed } from "../../text/format.js";
+import { attribute, fill, h, icon, iconButton, show } from "../dom.js";
+import { ICONS } from "../icons.js";
+import { openDialog } from "../overlays.js";
+import { unlessUndone } from "../toasts.js";
 
 export class Composer {
   text = h("textarea", {

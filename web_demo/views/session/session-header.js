@@ -1,17 +1,17 @@
 // The header of a session: title, status, people, sharing and menu.
 
-/** @import { SessionSummary } from "../client/types.d.ts" */
+/** @import { SessionSummary } from "../../client/types.d.ts" */
 /** @import { SessionContext } from "./session-context.js" */
-import { activityOf, isArchived } from "../client/session-list.js";
-import { goneSince } from "../form/request-groups.js";
-import { attribute, h, icon, setText, show } from "./dom.js";
-import { ICONS } from "./icons.js";
-import { Menu } from "./overlays.js";
+import { activityOf, isArchived } from "../../client/session-list.js";
+import { goneSince } from "../../form/request-groups.js";
+import { attribute, h, icon, setText, show } from "../dom.js";
+import { ICONS } from "../icons.js";
+import { Menu } from "../overlays.js";
 import { People } from "./people.js";
-import { sessionHash } from "./routes.js";
-import { LABELS } from "./session-row.js";
+import { sessionHash } from "../routes.js";
+import { LABELS } from "../session-row.js";
 import { ShareDialog } from "./share.js";
-import { copyText } from "./toasts.js";
+import { copyText } from "../toasts.js";
 
 export class SessionHeader {
   title = h("h1", { class: "session-title one-line", dir: "auto" });

@@ -1,12 +1,12 @@
 // The dialog that creates a link to one session, with a role and an expiry.
 
 /** @import { SessionContext } from "./session-context.js" */
-import { wholeTime } from "../text/format.js";
-import { fill, h, icon, radioChoice, show, svg } from "./dom.js";
-import { ICONS } from "./icons.js";
-import { DialogForm, openDialog } from "./overlays.js";
-import { idOf } from "./routes.js";
-import { copyText } from "./toasts.js";
+import { wholeTime } from "../../text/format.js";
+import { fill, h, icon, radioChoice, show, svg } from "../dom.js";
+import { ICONS } from "../icons.js";
+import { DialogForm, openDialog } from "../overlays.js";
+import { idOf } from "../routes.js";
+import { copyText } from "../toasts.js";
 
 /** @typedef {{ url: string, role: string, expiresAt: number, qr: string, warning?: string }} Given */
 

@@ -5,14 +5,14 @@
  * and unconfirmed actions outlive a connection: the next one resumes where the last one ended.
  */
 
-/** @import { Client } from "./tab-identity.js" */
+/** @import { Client } from "../tab-identity.js" */
 /**
  * @import {
  *   InitializeResult, Present, ReconnectResult, SessionSummary, SummaryChanges,
- * } from "./types.d.ts"
+ * } from "../types.d.ts"
  */
-import { ClientError } from "./errors.js";
-import { Events } from "./events.js";
+import { ClientError } from "../errors.js";
+import { Events } from "../events.js";
 import { JsonRpcClient } from "./json-rpc.js";
 import { Subscriptions, ROOT } from "./subscriptions.js";
 

@@ -1,7 +1,7 @@
 /** What one field has in the browser's storage (`storage.js`), and when it is saved there. */
 
-/** @import { BrowserStorage, StoredText } from "./storage.js" */
-/** @import { Answer, Author, Question, Value } from "./types.d.ts" */
+/** @import { BrowserStorage, StoredText } from "../storage.js" */
+/** @import { Answer, Author, Question, Value } from "../types.d.ts" */
 
 /** Often enough that a crash loses next to nothing. */
 const SAVE_INTERVAL = 250;

@@ -1,7 +1,7 @@
 // Free-form answers next to a list of options: one line of text, or several as chips.
 
 /** @import { InputEvents } from "./inputs.js" */
-import { fill, h, show } from "../views/dom.js";
+import { fill, h, show } from "../../views/dom.js";
 
 export class FreeformInput {
   /** @type {readonly string[]} shown as chips */

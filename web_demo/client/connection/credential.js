@@ -8,10 +8,10 @@
  * refused is forgotten everywhere.
  */
 
-/** @import { ClientError } from "./errors.js" */
-/** @import { TabStorage } from "./tab-identity.js" */
-import { decoded } from "./browser.js";
-import { Events } from "./events.js";
+/** @import { ClientError } from "../errors.js" */
+/** @import { TabStorage } from "../tab-identity.js" */
+import { decoded } from "../browser.js";
+import { Events } from "../events.js";
 
 const KEY = "session-server.token";
 /** Offered next to the token; only this one is accepted by the host. */

@@ -13,9 +13,9 @@
  * `restoredDraft` and `returnedDraft`: the terminal stores no drafts and offers no replaced ones.
  */
 
-/** @import { Answer, Author, Value } from "./types.d.ts" */
-import { withoutMeta } from "./echoes.js";
-import { same } from "./reducers/updates.js";
+/** @import { Answer, Author, Value } from "../types.d.ts" */
+import { withoutMeta } from "../echoes.js";
+import { same } from "../reducers/updates.js";
 
 /** @typedef {"synced" | "unsent" | "sending" | "contested" | "emptied" | "refused"} DraftPhase */
 

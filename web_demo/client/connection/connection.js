@@ -4,9 +4,9 @@
  */
 
 /** @import { Credential } from "./credential.js" */
-/** @import { ClientError } from "./errors.js" */
+/** @import { ClientError } from "../errors.js" */
 /** @import { Protocol } from "./protocol.js" */
-import { Events } from "./events.js";
+import { Events } from "../events.js";
 import { Backoff, finalError, Keepalive, refusalReason } from "./retry-policy.js";
 
 /** A socket that takes longer than this to open may be replaced on the next `retry`. */

@@ -1,8 +1,8 @@
 // A number, in a text input: a browser's number input drops what it cannot parse.
 
-/** @import { IntegerQuestion, NumberQuestion, Value } from "../client/types.d.ts" */
+/** @import { IntegerQuestion, NumberQuestion, Value } from "../../client/types.d.ts" */
 /** @import { InputEvents, QuestionInput } from "./inputs.js" */
-import { attribute, h } from "../views/dom.js";
+import { attribute, h } from "../../views/dom.js";
 
 /** With a decimal point or comma, as in the terminal. */
 const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;

@@ -1,9 +1,9 @@
 // Text in one line or many, and dates with the browser's own pickers.
 
-/** @import { TextQuestion, Value } from "../client/types.d.ts" */
-/** @import { Props } from "../views/dom.js" */
+/** @import { TextQuestion, Value } from "../../client/types.d.ts" */
+/** @import { Props } from "../../views/dom.js" */
 /** @import { InputEvents, QuestionInput } from "./inputs.js" */
-import { attribute, autoGrow, h } from "../views/dom.js";
+import { attribute, autoGrow, h } from "../../views/dom.js";
 
 const SHORT = 80;
 /** @type {Readonly<Record<string, string>>} */

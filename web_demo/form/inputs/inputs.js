@@ -1,7 +1,7 @@
 // One input per kind of question, with a common interface.
 
-/** @import { Question, Value } from "../client/types.d.ts" */
-import { declaredDefault } from "../client/review.js";
+/** @import { Question, Value } from "../../client/types.d.ts" */
+import { declaredDefault } from "../../client/review.js";
 import { BooleanInput } from "./boolean-input.js";
 import { NumberInput } from "./number-input.js";
 import { SelectInput } from "./select-input.js";

@@ -4,10 +4,10 @@
 /**
  * @import {
  *   MultiSelectQuestion, Option, SingleSelectQuestion, Value,
- * } from "../client/types.d.ts"
+ * } from "../../client/types.d.ts"
  */
 /** @import { InputEvents, QuestionInput } from "./inputs.js" */
-import { attribute, choice, fill, h, setText } from "../views/dom.js";
+import { attribute, choice, fill, h, setText } from "../../views/dom.js";
 import { FreeformInput } from "./freeform-input.js";
 
 const SEARCHED_BEYOND = 12;

@@ -1,14 +1,14 @@
 // What all views of one open session share: the session, who the viewer is in it, and what they may
 // do.
 
-/** @import { Host } from "../client/host.js" */
-/** @import { Session } from "../client/session.js" */
-/** @import { Author, InputRequest, Present } from "../client/types.d.ts" */
-/** @import { Access, Viewer } from "./access.js" */
-import { activityOf, isRecording } from "../client/session-list.js";
-import { capital } from "../text/format.js";
-import { accessOf } from "./access.js";
-import { messageOf, toast } from "./toasts.js";
+/** @import { Host } from "../../client/host.js" */
+/** @import { Session } from "../../client/session.js" */
+/** @import { Author, InputRequest, Present } from "../../client/types.d.ts" */
+/** @import { Access, Viewer } from "../access.js" */
+import { activityOf, isRecording } from "../../client/session-list.js";
+import { capital } from "../../text/format.js";
+import { accessOf } from "../access.js";
+import { messageOf, toast } from "../toasts.js";
 
 /** @type {readonly InputRequest[]} */
 const NONE = [];

@@ -1,28 +1,28 @@
 // One session: its turns, its open questions as forms, and the composer.
 
-/** @import { Host } from "../client/host.js" */
-/** @import { Change } from "../client/mirror.js" */
-/** @import { Closing } from "../client/session.js" */
-/** @import { Role, SessionState } from "../client/types.d.ts" */
-/** @import { Group } from "../form/request-groups.js" */
-/** @import { Viewer } from "./access.js" */
-/** @import { Route } from "./routes.js" */
-import { NO_AGENT } from "../client/session-list.js";
-import { outcomeOf } from "../form/closed-request.js";
-import { RequestForm } from "../form/request-form.js";
-import { groupsOf, keyOf, shownRequests } from "../form/request-groups.js";
-import { counted, subjectOf, timeOf } from "../text/format.js";
-import { WHY_ID } from "./access.js";
+/** @import { Host } from "../../client/host.js" */
+/** @import { Change } from "../../client/mirror.js" */
+/** @import { Closing } from "../../client/session.js" */
+/** @import { Role, SessionState } from "../../client/types.d.ts" */
+/** @import { Group } from "../../form/request-groups.js" */
+/** @import { Viewer } from "../access.js" */
+/** @import { Route } from "../routes.js" */
+import { NO_AGENT } from "../../client/session-list.js";
+import { outcomeOf } from "../../form/closed-request.js";
+import { RequestForm } from "../../form/request-form.js";
+import { groupsOf, keyOf, shownRequests } from "../../form/request-groups.js";
+import { counted, subjectOf, timeOf } from "../../text/format.js";
+import { WHY_ID } from "../access.js";
 import { Composer } from "./composer.js";
 import { plainOf } from "./content.js";
-import { fill, h, icon, KeyedViews, oncePerFrame, show, SMALL } from "./dom.js";
-import { ICONS } from "./icons.js";
+import { fill, h, icon, KeyedViews, oncePerFrame, show, SMALL } from "../dom.js";
+import { ICONS } from "../icons.js";
 import { Servers } from "./mcp-servers.js";
 import { NamePrompt } from "./people.js";
 import { SessionContext } from "./session-context.js";
 import { SessionHeader } from "./session-header.js";
 import { lastNote, Timeline } from "./timeline.js";
-import { announce, toast } from "./toasts.js";
+import { announce, toast } from "../toasts.js";
 
 const NEAR = 120;
 /** @type {Readonly<Record<string, readonly [string, string]>>} */

@@ -3,16 +3,16 @@
  * presence channels, which have no state.
  */
 
-/** @import { Pending } from "./mirror.js" */
+/** @import { Pending } from "../mirror.js" */
 /** @import { JsonRpcClient } from "./json-rpc.js" */
-/** @import { Client } from "./tab-identity.js" */
-/** @import { ActionEnvelope, RejectionEnvelope, SessionState, Snapshot } from "./types.d.ts" */
-import { ClientError } from "./errors.js";
-import { Mirror } from "./mirror.js";
-import { outcomeIn, isObsolete } from "./echoes.js";
+/** @import { Client } from "../tab-identity.js" */
+/** @import { ActionEnvelope, RejectionEnvelope, SessionState, Snapshot } from "../types.d.ts" */
+import { ClientError } from "../errors.js";
+import { Mirror } from "../mirror.js";
+import { outcomeIn, isObsolete } from "../echoes.js";
 import { excessiveSize, FRAME_BYTES, notification } from "./json-rpc.js";
-import { reduceRoot, reduceSession } from "./reducers/session.js";
-import { predicted } from "./review.js";
+import { reduceRoot, reduceSession } from "../reducers/session.js";
+import { predicted } from "../review.js";
 
 export const ROOT = "ahp-root://";
 /** Unconfirmed own actions, at most; further ones are refused here. */

@@ -3,14 +3,14 @@
 /**
  * @import {
  *   PendingConfirmation, PendingResultConfirmation, ResponsePart, ToolCall,
- * } from "../client/types.d.ts"
+ * } from "../../client/types.d.ts"
  */
 /** @import { SessionContext } from "./session-context.js" */
-import { groupsOf } from "../form/request-groups.js";
-import { WHY_ID } from "./access.js";
+import { groupsOf } from "../../form/request-groups.js";
+import { WHY_ID } from "../access.js";
 import { codeBlock, contentBlocks, editsBlock, plainOf, textBlock } from "./content.js";
-import { attribute, fill, h, icon, setText, show } from "./dom.js";
-import { ICONS } from "./icons.js";
+import { attribute, fill, h, icon, setText, show } from "../dom.js";
+import { ICONS } from "../icons.js";
 
 /** @type {Readonly<Record<ToolCall["status"], string>>} */
 const STATES = {

@@ -1,8 +1,8 @@
 /** When one field's draft is sent to the host. */
 
-/** @import { ClientError } from "./errors.js" */
-/** @import { Answer } from "./types.d.ts" */
-import { same } from "./reducers/updates.js";
+/** @import { ClientError } from "../errors.js" */
+/** @import { Answer } from "../types.d.ts" */
+import { same } from "../reducers/updates.js";
 
 /** At most four drafts a second; the first one waits a moment for more typing. */
 export const SEND_INTERVAL = 250;

@@ -1,8 +1,8 @@
 // Yes or no as two radio buttons: an unticked checkbox would be ambiguous.
 
-/** @import { BooleanQuestion, Value } from "../client/types.d.ts" */
+/** @import { BooleanQuestion, Value } from "../../client/types.d.ts" */
 /** @import { InputEvents, QuestionInput } from "./inputs.js" */
-import { attribute, h } from "../views/dom.js";
+import { attribute, h } from "../../views/dom.js";
 import { handleChoiceKey, chooseByDigit } from "./select-input.js";
 
 /** @implements {QuestionInput} */

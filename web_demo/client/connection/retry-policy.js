@@ -4,7 +4,7 @@
  */
 
 /** @import { Protocol } from "./protocol.js" */
-import { ClientError } from "./errors.js";
+import { ClientError } from "../errors.js";
 import { ROOT } from "./subscriptions.js";
 
 export const FIRST_DELAY = 100;

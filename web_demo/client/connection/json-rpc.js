@@ -1,7 +1,7 @@
 /** The JSON-RPC messages of one connection: requests with their responses, and notifications. */
 
-/** @import { RpcError } from "./types.d.ts" */
-import { ClientError, commandFailed } from "./errors.js";
+/** @import { RpcError } from "../types.d.ts" */
+import { ClientError, commandFailed } from "../errors.js";
 
 /** The largest message that the host accepts. */
 export const FRAME_BYTES = 1_048_576;

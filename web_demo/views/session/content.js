@@ -1,9 +1,9 @@
 // Content of turns and tool calls as elements. Nothing in it is fetched or executed.
 
-/** @import { FileEdit, FileEdits, Markdown, ToolContent } from "../client/types.d.ts" */
-import { renderMarkdown } from "../text/markdown.js";
-import { h, icon } from "./dom.js";
-import { ICONS } from "./icons.js";
+/** @import { FileEdit, FileEdits, Markdown, ToolContent } from "../../client/types.d.ts" */
+import { renderMarkdown } from "../../text/markdown.js";
+import { h, icon } from "../dom.js";
+import { ICONS } from "../icons.js";
 
 const SHOWN_CHARS = 20_000;
 

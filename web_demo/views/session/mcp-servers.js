@@ -1,8 +1,8 @@
 // The MCP servers of a session and the state of each.
 
-/** @import { Customization, McpServer } from "../client/types.d.ts" */
+/** @import { Customization, McpServer } from "../../client/types.d.ts" */
 /** @import { SessionContext } from "./session-context.js" */
-import { attribute, h, KeyedViews, setText, show } from "./dom.js";
+import { attribute, h, KeyedViews, setText, show } from "../dom.js";
 
 /** @type {Readonly<Record<string, string>>} */
 const LABELS = {

@@ -1,13 +1,13 @@
 // The turns of a session, latest at the bottom. Long histories are drawn from the end, and more
 // while scrolling up.
 
-/** @import { ActiveTurn, ResponsePart, SessionState, Turn } from "../client/types.d.ts" */
-/** @import { ItemView } from "./dom.js" */
+/** @import { ActiveTurn, ResponsePart, SessionState, Turn } from "../../client/types.d.ts" */
+/** @import { ItemView } from "../dom.js" */
 /** @import { SessionContext } from "./session-context.js" */
-import { renderMarkdown } from "../text/markdown.js";
+import { renderMarkdown } from "../../text/markdown.js";
 import { plainOf, textBlock } from "./content.js";
-import { attribute, fill, h, icon, KeyedViews, setText, show } from "./dom.js";
-import { ICONS } from "./icons.js";
+import { attribute, fill, h, icon, KeyedViews, setText, show } from "../dom.js";
+import { ICONS } from "../icons.js";
 import { ToolCallView } from "./tool-call.js";
 
 const FIRST = 20;

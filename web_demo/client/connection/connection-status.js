@@ -11,10 +11,10 @@
 
 /** @import { Connection } from "./connection.js" */
 /** @import { TokenProblem } from "./credential.js" */
-/** @import { ClientError } from "./errors.js" */
+/** @import { ClientError } from "../errors.js" */
 /** @import { Protocol } from "./protocol.js" */
-import { Events } from "./events.js";
-import { same } from "./reducers/updates.js";
+import { Events } from "../events.js";
+import { same } from "../reducers/updates.js";
 
 /** @typedef {"connecting" | "live" | "syncing" | "reconnecting" | "offline" | "closed"} Phase */
 
