@@ -64,10 +64,10 @@ NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 class Collection:
-    """Results that clients of one session have fetched, by the id of the call, and for whom."""
+    """Results that clients of one session have fetched: by the id of the call, who has."""
 
     def __init__(self, clock: Clock) -> None:
-        self.makers: dict[str, str] = {}
+        self.fetched_by: dict[str, set[str]] = {}
         self.is_due = asyncio.Event()
         self.written = asyncio.Event()
         clock.call_later(COLLECT_SECONDS, self.is_due.set)
@@ -209,17 +209,17 @@ class Calls:
         if collection is None:
             collection = self._collections[uri] = Collection(self.driver.clock)
             self.driver.spawn(self._write_collection(uri, collection))
-        collection.makers[call_id] = principal.id
+        collection.fetched_by.setdefault(call_id, set()).add(principal.id)
         await collection.written.wait()
 
     async def _write_collection(self, uri: Uri, collection: Collection) -> None:
         def plan(record: SessionRecord, _: Stamp) -> Batch:
-            known = [(call_id, record.private.calls.get(call_id)) for call_id in collection.makers]
+            calls = record.private.calls
             return tuple(
                 CallCollected(call_id=call_id)
-                for call_id, call in known
-                if call is not None
-                and (call.by is not None and call.by.id == collection.makers[call_id])
+                for call_id, principals in collection.fetched_by.items()
+                if (call := calls.get(call_id)) is not None
+                and (call.by is not None and call.by.id in principals)
                 and not (call.is_open or call.collected)
             )
 
