@@ -64,12 +64,16 @@ NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 class Collection:
-    """Results that clients of one session have fetched: by the id of the call, who has."""
+    """Results that clients of one session have fetched: by the id of the call, who has.
+
+    `writing` ends once they are written down, or cannot be.
+    """
+
+    writing: asyncio.Task[None]
 
     def __init__(self, clock: Clock) -> None:
         self.fetched_by: dict[str, set[str]] = {}
         self.is_due = asyncio.Event()
-        self.written = asyncio.Event()
         clock.call_later(COLLECT_SECONDS, self.is_due.set)
 
 
@@ -108,9 +112,8 @@ class Calls:
         collections = tuple(self._collections.values())
         for collection in collections:
             collection.is_due.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await asyncio.gather(*(collection.written.wait() for collection in collections))
+        if collections:
+            await asyncio.wait([each.writing for each in collections], timeout=GRACE_SECONDS)
         await self.driver.close()
 
     # Making calls
@@ -208,9 +211,9 @@ class Calls:
         collection = self._collections.get(uri)
         if collection is None:
             collection = self._collections[uri] = Collection(self.driver.clock)
-            self.driver.spawn(self._write_collection(uri, collection))
+            collection.writing = self.driver.spawn(self._write_collection(uri, collection))
         collection.fetched_by.setdefault(call_id, set()).add(principal.id)
-        await collection.written.wait()
+        await asyncio.wait([collection.writing])
 
     async def _write_collection(self, uri: Uri, collection: Collection) -> None:
         def plan(record: SessionRecord, _: Stamp) -> Batch:
@@ -223,14 +226,11 @@ class Calls:
                 and not (call.is_open or call.collected)
             )
 
-        try:
-            await collection.is_due.wait()
-            del self._collections[uri]
-            # Where it cannot be written down, the results are given again.
-            with contextlib.suppress(CommandError, NotSavedError, RefusedError):
-                await write(self._host, uri, plan, HOST)
-        finally:
-            collection.written.set()
+        await collection.is_due.wait()
+        del self._collections[uri]
+        # Where it cannot be written down, the results are given again.
+        with contextlib.suppress(CommandError, NotSavedError, RefusedError):
+            await write(self._host, uri, plan, HOST)
 
     async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
         """The result is no longer wanted; what the server has begun, it may still do."""

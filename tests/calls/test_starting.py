@@ -185,6 +185,14 @@ async def test_what_was_fetched_is_noted_before_the_host_stops() -> None:
     assert log.together(b"private/callCollected") == 1
 
 
+async def test_what_is_fetched_after_the_host_has_stopped_keeps_nobody_waiting() -> None:
+    async with running_host(SERVER) as at:
+        call_id = await at.call("untyped")
+        await at.ended(call_id)
+    async with asyncio.timeout(PATIENCE):
+        await at.calls.collect(OWNER, call_id)
+
+
 async def test_a_result_counts_as_fetched_by_its_maker_whoever_else_looks_at_it_then() -> None:
     async with running_host(SERVER) as at:
         call_id = await at.call("untyped", by=AGENT)
