@@ -13,7 +13,7 @@ from session_server.calls.driver import GRACE_SECONDS, CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
 from session_server.host.async_api import StateWaiters, write
 from session_server.host.host import Host
-from session_server.host.timers import Clock, Tasks
+from session_server.host.timers import Tasks
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.configured_servers import Servers
 from session_server.mcp_client.revisions import Revisions
@@ -54,7 +54,7 @@ from session_server.schemas.wire import Uri
 REMEMBERED_CALLS = 10_000
 COLLECT_SECONDS = 0.05
 """What clients of a session fetch within this time is written down together: a commit less for
-nearly every call.
+nearly every call. Not with several nodes.
 """
 
 TITLE_SECONDS = 3.0
@@ -71,10 +71,9 @@ class Collection:
 
     writing: asyncio.Task[None]
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self) -> None:
         self.fetched_by: dict[str, set[str]] = {}
         self.is_due = asyncio.Event()
-        clock.call_later(COLLECT_SECONDS, self.is_due.set)
 
 
 Title = Callable[[SessionRecord, Call], str | None]
@@ -210,7 +209,11 @@ class Calls:
             return
         collection = self._collections.get(uri)
         if collection is None:
-            collection = self._collections[uri] = Collection(self.driver.clock)
+            collection = self._collections[uri] = Collection()
+            if self._host.nodes is None:
+                self.driver.clock.call_later(COLLECT_SECONDS, collection.is_due.set)
+            else:  # another node, where the same request may come next, knows only what is logged
+                collection.is_due.set()
             collection.writing = self.driver.spawn(self._write_collection(uri, collection))
         collection.fetched_by.setdefault(call_id, set()).add(principal.id)
         await asyncio.wait([collection.writing])
