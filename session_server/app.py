@@ -79,8 +79,8 @@ def create_app(
         calls = Calls(host, waiting, servers, revisions)
         turns = AgentTurns(host, agents_by_name, calls)
         takeover = Takeover(host, EffectRunner(host, turns, calls.driver))
-        await host.start()
         try:
+            await host.start()
             calls.open()
             takeover.started()
             tokens = Tokens(host, key)

@@ -420,6 +420,9 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         self.pong_timer = self.loop.call_later(UNREAD_SECONDS, self._close_without_pong)
 
     def _close_without_pong(self) -> None:
+        if self._is_going_on:  # it may be among what is here and not parsed yet
+            self.keepalive_timeout()
+            return
         if self.outbox is not None and self.read_paused and self._sink.is_busy:
             # Its answer may be there, but it is we who do not read.
             assert self.ping_timeout is not None

@@ -65,6 +65,16 @@ async def test_what_was_asked_during_a_commit_shares_the_next(backend: Sqlite) -
         assert len(await everything(log)) == 200
 
 
+async def test_a_file_whose_opening_was_cancelled_can_be_opened_again(backend: Sqlite) -> None:
+    opening = asyncio.create_task(backend.open())
+    await asyncio.sleep(0)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    async with backend.opened() as log:
+        assert await everything(log) == []
+
+
 async def test_the_wal_gets_its_usual_size_while_nobody_waits(
     backend: Sqlite, tmp_path: Path
 ) -> None:

@@ -380,6 +380,21 @@ async def test_a_pong_that_came_in_time_counts_although_the_process_had_stopped(
     link.end()
 
 
+async def test_a_pong_counts_although_much_that_came_before_it_is_not_read_yet() -> None:
+    link = await Link().open()
+    link.protocol.ping_interval = link.protocol.ping_timeout = PATIENCE
+    link.protocol.send_keepalive_ping()
+    ping = link.protocol.pending_ping_payload
+    assert ping is not None
+    link.protocol.data_received(frame(0x81, b"x" * READ_BYTES) * 3 + frame(0x8A, ping))
+    link.protocol._close_without_pong()
+    assert not link.transport.is_closing()
+    await turns()
+    assert len(link.sink.messages) == 3
+    assert link.protocol.pong_timer is None
+    link.end()
+
+
 @pytest.mark.parametrize("rest", [b"", frame(0x01, b"x" * 1_000), frame(0x81, b"half")[:-1]])
 async def test_a_connection_that_ended_needs_no_garbage_collection(rest: bytes) -> None:
     """Collections are rare, and each connection may have kept a large message."""
