@@ -316,7 +316,7 @@ async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
                 stack.enter_context(host.loaded.pinned(playback.session))
                 channel = await _open(host, playback.session, [logged])
             else:
-                await Appending(host, channel, [logged], channel.apply_missed).done.future
+                await Appending(host, channel, [logged], channel.apply_missed).write()
     return _whole(playback)
 
 
@@ -341,14 +341,14 @@ async def _open(host: Host, uri: Uri, history: Sequence[Logged]) -> Channel[Sess
         partial(host.lifecycle.discard, channel),
         partial(host.lifecycle.doubt, channel),
     )
-    await Appending(host, channel, history, opened, discard, doubt).done.future
+    await Appending(host, channel, history, opened, discard, doubt).write()
     return channel
 
 
 class Appending:
     """Makes entries durable under the stamps that they have (an `Appender`).
 
-    What follows is done when the log has settled it, whether or not anyone still waits for `done`.
+    What follows is done when the log has settled it, whether or not anyone still waits for `write`.
     """
 
     def __init__(
@@ -361,10 +361,14 @@ class Appending:
         doubted: Callable[[], None] = lambda: None,
     ) -> None:
         new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in history)
-        self.done = Completion()
+        self._writer = host.writer
+        self._done = Completion()
         self._batch = Batch(channel.uri, channel.last_seq, new)
         self._stored, self._lost, self._doubted = stored, lost, doubted
-        host.writer.append_soon(self)
+
+    async def write(self) -> None:
+        self._writer.append_soon(self)
+        await self._done.future
 
     def next_batch(self) -> Batch:
         return self._batch
@@ -374,10 +378,10 @@ class Appending:
             uri = self._batch.channel
             places = zip(verdict.seqs, self._batch.entries, strict=True)
             self._stored([Entry(seq, uri, entry.id, entry.data) for seq, entry in places])
-            self.done.succeed()
+            self._done.succeed()
         elif isinstance(verdict, InDoubt):
             self._doubted()
-            self.done.doubt(verdict.reason)
+            self._done.doubt(verdict.reason)
         else:
             self._lost()
-            self.done.fail(verdict.reason)
+            self._done.fail(verdict.reason)
