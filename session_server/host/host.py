@@ -166,7 +166,7 @@ class Host:
     # Life
 
     async def start(self) -> None:
-        """Folds what is needed of what the log holds; from then on the host is ready."""
+        """Reads what is needed of what the log holds; from then on the host is ready."""
         durable = self.log.last_seq
         await self._load_what_is_needed()
         if self.follower is not None and self.nodes is not None:

@@ -49,7 +49,7 @@ GONE = "This session was removed or replaced."
 
 
 class UnreadableError(SessionServerError):
-    """What the log holds of a channel cannot be folded. The text says what is damaged, and how."""
+    """What the log holds of a channel cannot be replayed. The text says what is damaged, and how."""
 
     code = "unreadable"
 
@@ -326,7 +326,7 @@ class Channel(Generic[R]):
                 self._notify(change.failed, NOT_JUDGED)
 
     def apply_missed(self, entries: Sequence[Entry]) -> None:
-        """Others wrote to this channel: fold and deliver that, then go on."""
+        """Others wrote to this channel: apply and deliver that, then go on."""
         if not entries:
             self.close("The log no longer agrees with what was read from it.")
         for entry in entries:
