@@ -272,7 +272,8 @@ LIMIT_MEANINGS: dict[str, str] = {
         "Bytes of a body that are still read after its request was answered; more closes the"
         " connection."
     ),
-    "STALLED_SECONDS": "Seconds after which a reader of an answer that takes nothing is cut off.",
+    "STALLED_SECONDS": "Seconds after which the reader of a long answer is looked at.",
+    "STALLED_BYTES": "Bytes of it that have to be taken in this time; who takes fewer is cut off.",
     "LONG_POLLS_PER_PRINCIPAL": "HTTP requests with `wait` of one principal at a time.",
     "KEEP_ALIVE_SECONDS": "Seconds after which an HTTP connection without a request is closed.",
     "UNAUTHENTICATED_CONNECTIONS": (

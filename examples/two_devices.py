@@ -79,7 +79,7 @@ class Desk:
             public=SessionState(summary=summary, lifecycle=Lifecycle.READY, turns=())
         )
 
-    def fold(self, *batch: RecordAction) -> None:
+    def apply(self, *batch: RecordAction) -> None:
         for action in batch:
             self.record = reduce_record(self.record, action, self.at)
 
@@ -90,7 +90,7 @@ class Desk:
         if refusal is not None:
             console.print(f"  [red]refused[/] ({refusal.code}) {refusal.message}")
             return
-        self.fold(*batch_of(self.record, action, Stamp(at=self.at, by=principal.author)))
+        self.apply(*batch_of(self.record, action, Stamp(at=self.at, by=principal.author)))
         status = Status(self.record.public.summary.status)
         console.print(f"  [green]accepted[/], status {status.name or int(status)}")
 
@@ -112,12 +112,12 @@ def main() -> None:
         turn_id=turn.turn_id,
         started_at=0,
     )
-    desk.fold(turn, CallStarted(call=call), CallSent(call_id="c1", leg=0))
+    desk.apply(turn, CallStarted(call=call), CallSent(call_id="c1", leg=0))
 
     console.rule("[bold]cloud/deploy needs to know more: the call is parked")
     required = recognize_input_required(ASKING)
     assert isinstance(required, InputRequired)
-    desk.fold(*open_round(desk.record, "c1", 0, required, Stamp(at=0, by=HOST)))
+    desk.apply(*open_round(desk.record, "c1", 0, required, Stamp(at=0, by=HOST)))
     (request,) = desk.record.public.input_requests or ()
     for question in request.questions or ():
         console.print(f"  {request.message} [bold]{question.id}[/]{hint(question)}")

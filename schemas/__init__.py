@@ -3,7 +3,7 @@
 ahp/         AHP 0.3.0: state, actions, commands, frames
 ahp1/        the versions of AHP after it
 http mcp     the shapes of the HTTP API and of MCP
-record       a session as its log folds into it, public and private
+record       a session as the actions in its log make it, public and private
 log_entries  what the host's own channels log
 nodes        messages between nodes
 principals   who acts

@@ -23,10 +23,10 @@ class Spelling(StrEnum):
 
 
 class SessionOpened(ActionBase, frozen=True, kw_only=True, tag="private/sessionOpened"):
-    """The first entry of a session's channel: what everything after it is folded over.
+    """The first entry of a session's channel: what everything after it is replayed over.
 
     `trimmed`: in a recording, what came before it was forgotten, except for the decisions that are
-    in `earlier`: to be read, and not folded.
+    in `earlier`: to be read, and not replayed.
     """
 
     record: SessionRecord

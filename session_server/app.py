@@ -13,7 +13,7 @@ from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.calls.service import Calls
 from session_server.gateway.routes import McpRoutes
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
 from session_server.host.bounds import Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
@@ -79,8 +79,8 @@ def create_app(
         calls = Calls(host, waiting, servers, revisions)
         turns = AgentTurns(host, agents_by_name, calls)
         takeover = Takeover(host, EffectRunner(host, turns, calls.driver))
-        await host.start()
         try:
+            await host.start()
             calls.open()
             takeover.started()
             tokens = Tokens(host, key)
@@ -182,7 +182,7 @@ async def readyz(request: Request) -> Response:
         return Response("not ready", 503, media_type="text/plain")
     if is_draining(request.app):
         return Response("stopping", 503, media_type="text/plain")
-    reason = services.host.storage.reason
+    reason = services.host.log_status.reason
     if reason is not None:
         return Response(f"read-only: {reason}", 503, media_type="text/plain")
     await services.host.caught_up()

@@ -28,7 +28,7 @@ PRELOADED = (
     "session_server.app",
     "session_server.calls.replies",
     "session_server.calls.running_leg",
-    "session_server.cli.serve",
+    "session_server.cli.commands.serve",
     "session_server.gateway.endpoints",
     "session_server.server",
     "uvloop",

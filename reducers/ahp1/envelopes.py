@@ -1,6 +1,6 @@
 """Entries of a session's log as the envelopes of AHP 0.9 and 1.x.
 
-One entry makes any number of envelopes, on the chat and on the session. Folding them over an
+One entry makes any number of envelopes, on the chat and on the session. Replaying them over an
 earlier snapshot with the reducers of these versions yields the later snapshot, on both channels.
 They are a pure function of the record before and the entries: a number always means the same bytes.
 """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from session_server.agents.interface import TurnContext
 from session_server.calls.service import Calls
-from session_server.host.awaiting import Completion
-from session_server.host.changes import ActionChange
+from session_server.host.async_api import Completion
+from session_server.host.channels.changes import ActionChange
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
 from session_server.reducers.forms.answer_checks import label

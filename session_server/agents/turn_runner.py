@@ -9,7 +9,7 @@ from typing import Any
 from session_server.agents.demo import DemoAgent, PeopleAgent
 from session_server.agents.interface import Agent, CallFailedError
 from session_server.calls.service import Calls, id_of_step
-from session_server.host.changes import Change, PlannedChange
+from session_server.host.channels.changes import Change, PlannedChange
 from session_server.host.effects import SessionChannel
 from session_server.host.host import Host
 from session_server.host.nodes import Nodes

@@ -24,8 +24,8 @@ from session_server.calls.reply_kinds import (
     Reply,
     Unsent,
 )
-from session_server.host.awaiting import StateWaiters, write
-from session_server.host.changes import Plan
+from session_server.host.async_api import StateWaiters, write
+from session_server.host.channels.changes import Plan
 from session_server.host.effects import SessionChannel
 from session_server.host.host import Host
 from session_server.host.timers import Tasks
@@ -49,7 +49,7 @@ from session_server.schemas.record import Call, CallSent, FailureKind, Sent, Ses
 from session_server.schemas.wire import Millis, Uri
 
 if TYPE_CHECKING:
-    from session_server.mcp_client.pool import BorrowedLink
+    from session_server.mcp_client.connections.pool import BorrowedLink
     from session_server.mcp_client.servers import Server
 
 logger = logging.getLogger("session_server.calls")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ErrorData, LoggingMessageNotificationParams
 
+from session_server.mcp_client.connections.shared_connections import Question
 from session_server.mcp_client.progress import LEVELS, Report
-from session_server.mcp_client.shared_connections import Question
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls import rounds
 from session_server.schemas.mcp import InputRequired

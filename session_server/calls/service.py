@@ -11,9 +11,9 @@ import msgspec
 
 from session_server.calls.driver import GRACE_SECONDS, CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
-from session_server.host.awaiting import StateWaiters, write
+from session_server.host.async_api import StateWaiters, write
 from session_server.host.host import Host
-from session_server.host.timers import Clock, Tasks
+from session_server.host.timers import Tasks
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.configured_servers import Servers
 from session_server.mcp_client.revisions import Revisions
@@ -54,7 +54,7 @@ from session_server.schemas.wire import Uri
 REMEMBERED_CALLS = 10_000
 COLLECT_SECONDS = 0.05
 """What clients of a session fetch within this time is written down together: a commit less for
-nearly every call.
+nearly every call. Not with several nodes.
 """
 
 TITLE_SECONDS = 3.0
@@ -64,13 +64,16 @@ NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 class Collection:
-    """Results that clients of one session have fetched, by the id of the call, and for whom."""
+    """Results that clients of one session have fetched: by the id of the call, who has.
 
-    def __init__(self, clock: Clock) -> None:
-        self.makers: dict[str, str] = {}
+    `writing` ends once they are written down, or cannot be.
+    """
+
+    writing: asyncio.Task[None]
+
+    def __init__(self) -> None:
+        self.fetched_by: dict[str, set[str]] = {}
         self.is_due = asyncio.Event()
-        self.written = asyncio.Event()
-        clock.call_later(COLLECT_SECONDS, self.is_due.set)
 
 
 Title = Callable[[SessionRecord, Call], str | None]
@@ -108,9 +111,8 @@ class Calls:
         collections = tuple(self._collections.values())
         for collection in collections:
             collection.is_due.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await asyncio.gather(*(collection.written.wait() for collection in collections))
+        if collections:
+            await asyncio.wait([each.writing for each in collections], timeout=GRACE_SECONDS)
         await self.driver.close()
 
     # Making calls
@@ -207,30 +209,31 @@ class Calls:
             return
         collection = self._collections.get(uri)
         if collection is None:
-            collection = self._collections[uri] = Collection(self.driver.clock)
-            self.driver.spawn(self._write_collection(uri, collection))
-        collection.makers[call_id] = principal.id
-        await collection.written.wait()
+            collection = self._collections[uri] = Collection()
+            if self._host.nodes is None:
+                self.driver.clock.call_later(COLLECT_SECONDS, collection.is_due.set)
+            else:  # another node, where the same request may come next, knows only what is logged
+                collection.is_due.set()
+            collection.writing = self.driver.spawn(self._write_collection(uri, collection))
+        collection.fetched_by.setdefault(call_id, set()).add(principal.id)
+        await asyncio.wait([collection.writing])
 
     async def _write_collection(self, uri: Uri, collection: Collection) -> None:
         def plan(record: SessionRecord, _: Stamp) -> Batch:
-            known = [(call_id, record.private.calls.get(call_id)) for call_id in collection.makers]
+            calls = record.private.calls
             return tuple(
                 CallCollected(call_id=call_id)
-                for call_id, call in known
-                if call is not None
-                and (call.by is not None and call.by.id == collection.makers[call_id])
+                for call_id, principals in collection.fetched_by.items()
+                if (call := calls.get(call_id)) is not None
+                and (call.by is not None and call.by.id in principals)
                 and not (call.is_open or call.collected)
             )
 
-        try:
-            await collection.is_due.wait()
-            del self._collections[uri]
-            # Where it cannot be written down, the results are given again.
-            with contextlib.suppress(CommandError, NotSavedError, RefusedError):
-                await write(self._host, uri, plan, HOST)
-        finally:
-            collection.written.set()
+        await collection.is_due.wait()
+        del self._collections[uri]
+        # Where it cannot be written down, the results are given again.
+        with contextlib.suppress(CommandError, NotSavedError, RefusedError):
+            await write(self._host, uri, plan, HOST)
 
     async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
         """The result is no longer wanted; what the server has begun, it may still do."""

@@ -1,7 +1,7 @@
-"""The `session-server` command. Each module is one command, or something that several share.
+"""The `session-server` command.
 
 program        the program itself, and which command is in which module
-serve sessions watch ask answer call access recordings stores doctor mcp: commands
+commands/      the commands
 failures       errors as messages, advice and exit codes
 error_mapping  the failure that each error of the host or the client becomes
 host_options   `--url`, `--token` and `--json`
@@ -10,7 +10,6 @@ output         printing for people and for programs
 session_names  sessions found by name, or made
 setting_options, values, questions, polling: options, values, one-line questions, waiting
 fixtures       answering from a file
-mcp_checks     what `doctor` finds out about MCP servers
 form/          the form of `answer`
 answer_texts, transcript: questions, answers and turns as text
 """

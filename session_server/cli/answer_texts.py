@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from session_server.cli.sessions import clock
+from session_server.cli.commands.sessions import clock
 from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.forms.formats import FORMATS
 from session_server.reducers.forms.review import decided

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import yaml
 
+from session_server.cli.commands.sessions import State, state_of
 from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import short_name
-from session_server.cli.sessions import State, state_of
 from session_server.cli.values import check_plain
 from session_server.client import (
     Client,

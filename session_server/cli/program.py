@@ -78,7 +78,7 @@ class Program(TyperGroup):
 
 
 def loaded(name: str) -> Any:
-    command = getattr(import_module(f"session_server.cli.{MODULES[name]}"), name)
+    command = getattr(import_module(f"session_server.cli.commands.{MODULES[name]}"), name)
     program = typer.Typer(rich_markup_mode="markdown")
     if isinstance(command, typer.Typer):
         program.add_typer(command, name=name)

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from session_server.cli.answer_texts import answer_text, asker, heading, question_line
+from session_server.cli.commands.sessions import asker_gone, clock, shown_state
 from session_server.cli.session_names import short_name
-from session_server.cli.sessions import asker_gone, clock, shown_state
 from session_server.reducers.state.status import listed
 from session_server.schemas import wire
 from session_server.schemas.ahp.questions import InputRequest

@@ -23,11 +23,11 @@ from mcp_types import (
 from session_server import __version__
 from session_server.calls.requesters import DepartureCheck, Requesters
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
-from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
+from session_server.gateway.long_polling import HoldLimits, LegProgress, hold
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.gateway.request_state import input_required_result, request_state_in, sealing
-from session_server.host.awaiting import StateWaiters, write
+from session_server.host.async_api import StateWaiters, write
 from session_server.host.host import Host
 from session_server.reducers.batches import Batch, judged_batch, note, title_change
 from session_server.reducers.forms.ask_forms import (

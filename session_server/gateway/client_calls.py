@@ -16,7 +16,7 @@ from mcp_types import INTERNAL_ERROR
 from session_server.calls.service import Calls
 from session_server.gateway.client_questions import CAN_ASK, ClientQuestions
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
-from session_server.gateway.long_requests import (
+from session_server.gateway.long_polling import (
     HoldLimits,
     LegProgress,
     hold,
@@ -26,7 +26,7 @@ from session_server.gateway.long_requests import (
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.gateway.request_state import input_required_result, request_state_in
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.sdk import was_cancelled

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 
 from session_server.calls.driver import CallDriver
 from session_server.gateway.mcp_callers import Context, McpCaller
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
 from session_server.mcp_client.sdk import plain
 from session_server.reducers.calls.client_answers import AGAIN, client_answered, client_round
 from session_server.reducers.calls.rounds import CLIENT_CAPABILITIES

@@ -11,16 +11,16 @@ from session_server.gateway.announcements import Announcements
 from session_server.gateway.ask_tools import AskTools
 from session_server.gateway.client_calls import ClientCalls
 from session_server.gateway.gateway_sessions import GatewaySessions
-from session_server.gateway.long_requests import HoldLimits
+from session_server.gateway.long_polling import HoldLimits
 from session_server.gateway.mcp_callers import introduce
 from session_server.gateway.mcp_errors import ErrorBodies, not_served, refusal
 from session_server.gateway.proxy import ProxyServer
 from session_server.gateway.request_state import sealing
 from session_server.gateway.server_app import ServerApp
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
 from session_server.host.host import Host
 from session_server.identity.credentials import PrincipalOf, while_allowed
-from session_server.mcp_client.connections import Link
+from session_server.mcp_client.connections.connection import Link
 from session_server.mcp_client.servers import Server
 from session_server.reducers.calls.starting import NO_CALLS
 from session_server.schemas.errors import BadCredentialError, UnknownServerError, UnreachableError

@@ -6,7 +6,7 @@ import hashlib
 import msgspec
 
 from session_server.gateway.mcp_callers import McpCaller
-from session_server.host.awaiting import Completion
+from session_server.host.async_api import Completion
 from session_server.host.host import Host
 from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp.commands import SESSION_PREFIX, CreateSessionParams

@@ -26,7 +26,7 @@ from mcp_types import (
 from session_server.gateway.announcements import Announcements
 from session_server.gateway.mcp_callers import Context, McpCaller, set_log_level
 from session_server.gateway.mcp_errors import as_mcp_errors
-from session_server.mcp_client.connections import Link
+from session_server.mcp_client.connections.connection import Link
 from session_server.mcp_client.sdk import CALLS, is_modern
 from session_server.mcp_client.servers import Server as Upstream
 from session_server.reducers.calls.input_required import TASKS_EXTENSION

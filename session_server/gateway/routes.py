@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from session_server.calls.service import Calls
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
 from session_server.host.host import Host
 from session_server.identity.credentials import PrincipalOf
 from session_server.settings import Settings
@@ -43,7 +43,7 @@ class McpRoutes:
 
         def make() -> ASGIApp:
             from session_server.gateway.endpoints import Gateway, McpEndpoints  # noqa: PLC0415
-            from session_server.gateway.long_requests import HoldLimits  # noqa: PLC0415
+            from session_server.gateway.long_polling import HoldLimits  # noqa: PLC0415
 
             limits = HoldLimits(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)
             return McpEndpoints(self._principal_of, Gateway(host, waiting, calls, key, limits))

@@ -26,7 +26,7 @@ from session_server.gateway.mcp_callers import (
 from session_server.gateway.mcp_errors import refusal
 from session_server.gateway.modern_requests import respond_to_plain
 from session_server.host.host import Host
-from session_server.mcp_client.pool import counted
+from session_server.mcp_client.connections.pool import counted
 from session_server.schemas.limits import (
     MCP_BODY_BYTES,
     MCP_REQUESTS_PER_PRINCIPAL,

@@ -4,28 +4,19 @@ No socket and no file in here: bytes come in through `Connection.receive` and go
 `Outbox`; durability is the log's.
 
 host, lifecycle     all channels of a deployment; how sessions come and go
-loaded_sessions     which of them are in memory
-changes, channel    what changes a channel, and how: judge, reduce, append, deliver
-channel_host        what a channel needs from outside, and the verdicts of the log
-channel_kinds       what a channel folds and shows, by its kind
-log_writer          the way into the log, and outcomes in its order
-folding             reading channels from the log
-following           what other nodes write to the same log
-nodes               which other nodes are alive, and what each of them publishes
-publisher           what subscribers get: envelopes, snapshots, replays
-messages, history   messages to outboxes; envelopes kept for clients that reconnect
-effects             running what records call for: turns, calls, summaries
-deadline_timers     expiring requests and calls when their time has come
-takeover            resuming unfinished work: after a start, and of lost nodes
-deferred_actions    actions that were put off until a turn ends
-awaiting            acting and waiting from code that can await
+channels/           one channel: judge, reduce, append, deliver; what its subscribers get
+persistence/        the way into the log and back; snapshots, trimming, sessions leaving memory
+clients/            who is there, connected or known
 connection/         the protocol of one client
-known_clients, open_connections, active_clients, askers, presence   who is there
-session_list, list_watchers   news of sessions, and who gets it
-ahp1_views          what AHP 0.9 and 1.x clients see
+async_api           changing a session and waiting for it, from code that can await
+effects             running what records call for: turns, calls, summaries
+deferred_actions    actions that were put off until a turn ends
+deadline_timers     expiring requests and calls when their time has come
+session_list        announcing changed summaries of sessions
 recordings          sessions as files
-storage, upkeep     whether the log works; snapshots and trimming
+nodes, follower     which other nodes are alive; applying what they write to the same log
+takeover            resuming unfinished work: after a start, and of lost nodes
 bounds              what an operator may limit
-state_size, metrics sizes of states, and counters
+metrics             counters and histograms
 timers              the clock, timers, tasks
 """

@@ -8,8 +8,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from session_server.host.changes import PlannedChange
-from session_server.host.channel import Channel
+from session_server.host.channels.changes import PlannedChange
+from session_server.host.channels.channel import Channel
 from session_server.host.host import Host
 from session_server.host.timers import Timer
 from session_server.reducers.calls.client_answers import client_expired

@@ -7,8 +7,8 @@ cannot happen any more, its sender gets a rejection: otherwise it would wait for
 
 from typing import NamedTuple
 
-from session_server.host.changes import Change
-from session_server.host.channel import Channel
+from session_server.host.channels.changes import Change
+from session_server.host.channels.channel import Channel
 from session_server.schemas.ahp.actions import TurnComplete
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import COMPLETIONS_HELD

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from session_server.host.changes import Change, ReadChange
-from session_server.host.channel import Channel
+from session_server.host.channels.changes import Change, ReadChange
+from session_server.host.channels.channel import Channel
 from session_server.host.deadline_timers import Deadlines
 from session_server.host.host import Host
 from session_server.host.session_list import SummaryAnnouncements

@@ -15,31 +15,31 @@ from typing import Any, cast
 import msgspec
 
 from session_server.backoff import Backoff
-from session_server.host.active_clients import ActiveClients
-from session_server.host.askers import Askers
 from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
-from session_server.host.changes import Change, Plan, PlannedChange, ReadChange
-from session_server.host.channel import Channel, UnreadableError
-from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
+from session_server.host.channels.changes import Change, Plan, PlannedChange, ReadChange
+from session_server.host.channels.channel import Channel, UnreadableError
+from session_server.host.channels.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
+from session_server.host.channels.history import EnvelopeMemory
+from session_server.host.channels.messages import LoopTurns
+from session_server.host.channels.state_size import StateMemory
+from session_server.host.clients.active_clients import ActiveClients
+from session_server.host.clients.askers import Askers
+from session_server.host.clients.known_clients import Clients
+from session_server.host.clients.list_watchers import ListWatchers
+from session_server.host.clients.open_connections import Connections
+from session_server.host.clients.presence import Presence
 from session_server.host.connection.rate_limit import Allowances
 from session_server.host.deferred_actions import DeferredActions
-from session_server.host.folding import Folding
-from session_server.host.following import Follower
-from session_server.host.history import EnvelopeMemory
-from session_server.host.known_clients import Clients
+from session_server.host.follower import Follower
 from session_server.host.lifecycle import SessionLifecycle
-from session_server.host.list_watchers import ListWatchers
-from session_server.host.loaded_sessions import LoadedSessions
-from session_server.host.log_writer import FIRST_PAUSE, LONGEST_PAUSE, LogWriter
-from session_server.host.messages import LoopTurns
 from session_server.host.metrics import Counts, QuestionTimes
 from session_server.host.nodes import Nodes
-from session_server.host.open_connections import Connections
-from session_server.host.presence import Presence
-from session_server.host.state_size import StateMemory
-from session_server.host.storage import Storage
+from session_server.host.persistence.loaded_sessions import LoadedSessions
+from session_server.host.persistence.log_status import LogStatus
+from session_server.host.persistence.log_writer import FIRST_PAUSE, LONGEST_PAUSE, LogWriter
+from session_server.host.persistence.maintenance import Maintenance
+from session_server.host.persistence.replay import Replay
 from session_server.host.timers import CLOCK, Clock, Tasks, WallTimers
-from session_server.host.upkeep import Upkeep
 from session_server.log import Entry, Log, StoredSnapshot
 from session_server.log.protocol import SharedLog
 from session_server.reducers.effects import is_draft
@@ -108,15 +108,20 @@ class Host:
             self.nodes = Nodes(shared, self._run, clock, lease, is_first=is_first)
         self.loaded = LoadedSessions(self, bounds.loaded_bytes, bounds.idle_seconds)
         self._tasks = Tasks("the host", logger)
-        self.storage = Storage(self.counts, self._tasks, self._probe, clock)
+        self.log_status = LogStatus(self.counts, self._tasks, self._probe, clock)
         self.writer = LogWriter(
-            log, self._tasks, self.storage, self.counts.append_seconds, bounds.store_seconds, clock
+            log,
+            self._tasks,
+            self.log_status,
+            self.counts.append_seconds,
+            bounds.store_seconds,
+            clock,
         )
-        self.upkeep = Upkeep(log, self._tasks, self.storage, clock)
+        self.maintenance = Maintenance(log, self._tasks, self.log_status, clock)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.unreadable: dict[Uri, str] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
-        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), self.storage, self.now)
+        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), self.log_status, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
         self._own: dict[Uri, Channel[Any]] = {
             channel.uri: channel for channel in (self.root, self.clients.channel, self.tokens)
@@ -151,7 +156,7 @@ class Host:
             self.on_committed.append(hooks.committed)
             self.on_disposed.append(hooks.disposed)
         self.on_disposed += (
-            self.upkeep.disposed,
+            self.maintenance.disposed,
             self.loaded.disposed,
             self.presence.disposed,
             self.list_watchers.disposed,
@@ -161,7 +166,7 @@ class Host:
     # Life
 
     async def start(self) -> None:
-        """Folds what is needed of what the log holds; from then on the host is ready."""
+        """Reads what is needed of what the log holds; from then on the host is ready."""
         durable = self.log.last_seq
         await self._load_what_is_needed()
         if self.follower is not None and self.nodes is not None:
@@ -180,7 +185,7 @@ class Host:
         else:  # who is needed here may be connected to another node
             for channel in self.sessions.values():
                 self.active_clients.opened(channel)
-        self.spawn(self.upkeep.age(self._channels))
+        self.spawn(self.maintenance.age(self._channels))
         self.spawn(self.loaded.sweep())
         for channel in self.sessions.values():
             if channel.outline is None:
@@ -191,12 +196,12 @@ class Host:
 
         Damaged sessions are set aside with the reason: `unreadable`. Nobody can write to them.
         """
-        folding = Folding(self.log, self._stored_channel)
+        replay = Replay(self.log, self._stored_channel)
         if channels is None:
-            await folding.everything()
+            await replay.everything()
         else:
-            await folding.fold_channels(dict.fromkeys(channels, 0))
-        self._folded(folding)
+            await replay.replay_channels(dict.fromkeys(channels, 0))
+        self._replayed(replay)
 
     async def _load_what_is_needed(self) -> None:
         """Of a session at rest only the outline, if its stored snapshot has one."""
@@ -205,13 +210,13 @@ class Host:
             if stored.outline:
                 with suppress(DecodingError):
                     outlines[stored.channel] = (stored.seq, decode_outline(stored.outline))
-        folding = Folding(self.log, self._stored_channel)
-        for uri in await folding.everything({uri: seq for uri, (seq, _) in outlines.items()}):
+        replay = Replay(self.log, self._stored_channel)
+        for uri in await replay.everything({uri: seq for uri, (seq, _) in outlines.items()}):
             self._stored_channel(uri).begin_evicted(*outlines[uri])
-        self._folded(folding)
+        self._replayed(replay)
 
-    def _folded(self, folding: Folding) -> None:
-        self.unreadable = folding.unreadable
+    def _replayed(self, replay: Replay) -> None:
+        self.unreadable = replay.unreadable
         for uri in self.unreadable:
             channel = self.sessions.pop(uri, None)
             if channel is not None:
@@ -239,8 +244,8 @@ class Host:
         """No new work; what is being written is finished."""
         await self._tasks.stop()
         self.lifecycle.forget_disposing()
-        if self.storage.reason is None:
-            await self.upkeep.finish(self.sessions.values())
+        if self.log_status.reason is None:
+            await self.maintenance.finish(self.sessions.values())
         if self.nodes is not None:
             self.nodes.leave()
         await self.log.close()
@@ -346,7 +351,7 @@ class Host:
         """
         if self.follower is None:
             return True
-        return self.storage.reason is None and await self.follower.caught_up()
+        return self.log_status.reason is None and await self.follower.caught_up()
 
     def channel(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
         """A channel that this principal may look at."""

@@ -10,10 +10,10 @@ from functools import partial
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
-from session_server.host.changes import PlannedChange, in_doubt
-from session_server.host.channel import Channel
-from session_server.host.channel_kinds import SESSION
-from session_server.host.storage import PROBE_SECONDS
+from session_server.host.channels.changes import PlannedChange, in_doubt
+from session_server.host.channels.channel import Channel
+from session_server.host.channels.channel_kinds import SESSION
+from session_server.host.persistence.log_status import PROBE_SECONDS
 from session_server.log import RefusedBecause
 from session_server.log.protocol import FailedError, LogError
 from session_server.reducers.state.opening import (
@@ -204,7 +204,7 @@ class SessionLifecycle:
                 )
                 if not answered:
                     is_answered = True
-                    failed(in_doubt(self._host.storage.reason or ""))
+                    failed(in_doubt(self._host.log_status.reason or ""))
                 reached = await dropping
             except LogError as error:
                 self._disposing.discard(uri)
@@ -265,7 +265,7 @@ class SessionLifecycle:
         """Retries until the result is known: after a disk failure it may or may not be dropped."""
         while True:
             try:
-                return await self._host.storage.watched(self._host.log.drop(uri))
+                return await self._host.log_status.watched(self._host.log.drop(uri))
             except FailedError as error:
                 if error.because is not RefusedBecause.BROKEN:
                     raise

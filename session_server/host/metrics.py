@@ -15,8 +15,8 @@ from session_server.schemas.record import Outcome, SessionRecord
 from session_server.schemas.wire import Millis, Uri
 
 if TYPE_CHECKING:
-    from session_server.host.changes import Change
-    from session_server.host.channel import Channel
+    from session_server.host.channels.changes import Change
+    from session_server.host.channels.channel import Channel
 
 APPEND_BOUNDS = (0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
 HUMAN_BOUNDS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0)

@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from session_server.host.awaiting import Completion
-from session_server.host.channel import Channel
-from session_server.host.channel_host import InDoubt, Verdict
-from session_server.host.channel_kinds import SESSION
+from session_server.host.async_api import Completion
+from session_server.host.channels.channel import Channel
+from session_server.host.channels.channel_host import InDoubt, Verdict
+from session_server.host.channels.channel_kinds import SESSION
 from session_server.host.host import Host
 from session_server.log import Batch, Durable, Entry, NewEntry, StoredSnapshot
 from session_server.reducers.calls.export_redaction import redacted, redacted_record
@@ -101,7 +101,7 @@ async def _history(host: Host, uri: Uri) -> History:
     if len(stored) > CASSETTE_ENTRIES:
         reason = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a recording."
         raise CommandError(ErrorCode.CONFLICT, reason)
-    whole = await asyncio.to_thread(_folded, None, stored)
+    whole = await asyncio.to_thread(_replayed, None, stored)
     if len(whole) == len(stored) > 0:
         return History(whole, is_damaged=False)
     reached = stored[len(whole) - 1].seq if whole else 0
@@ -115,7 +115,7 @@ async def _history(host: Host, uri: Uri) -> History:
     return History(whole, is_damaged=True)
 
 
-def _folded(record: SessionRecord | None, stored: Sequence[Entry]) -> list[Logged]:
+def _replayed(record: SessionRecord | None, stored: Sequence[Entry]) -> list[Logged]:
     """The entries that follow from a record and from each other."""
     entries: list[Logged] = []
     for entry in stored:
@@ -152,7 +152,7 @@ def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> History | No
     stamp = Stamp(at=record.public.summary.modified_at, by=HOST)
     opened = SessionOpened(record=record, trimmed=True, earlier=earlier)
     later = [entry for entry in stored if entry.seq > snapshot.seq]
-    entries = _folded(record, later)
+    entries = _replayed(record, later)
     history = (Logged(action=opened, stamp=stamp), *entries)
     return History(history, is_damaged=len(entries) < len(later))
 
@@ -316,7 +316,7 @@ async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
                 stack.enter_context(host.loaded.pinned(playback.session))
                 channel = await _open(host, playback.session, [logged])
             else:
-                await Appending(host, channel, [logged], channel.apply_missed).done.future
+                await Appending(host, channel, [logged], channel.apply_missed).write()
     return _whole(playback)
 
 
@@ -341,14 +341,14 @@ async def _open(host: Host, uri: Uri, history: Sequence[Logged]) -> Channel[Sess
         partial(host.lifecycle.discard, channel),
         partial(host.lifecycle.doubt, channel),
     )
-    await Appending(host, channel, history, opened, discard, doubt).done.future
+    await Appending(host, channel, history, opened, discard, doubt).write()
     return channel
 
 
 class Appending:
     """Makes entries durable under the stamps that they have (an `Appender`).
 
-    What follows is done when the log has settled it, whether or not anyone still waits for `done`.
+    What follows is done when the log has settled it, whether or not anyone still waits for `write`.
     """
 
     def __init__(
@@ -361,10 +361,14 @@ class Appending:
         doubted: Callable[[], None] = lambda: None,
     ) -> None:
         new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in history)
-        self.done = Completion()
+        self._writer = host.writer
+        self._done = Completion()
         self._batch = Batch(channel.uri, channel.last_seq, new)
         self._stored, self._lost, self._doubted = stored, lost, doubted
-        host.writer.append_soon(self)
+
+    async def write(self) -> None:
+        self._writer.append_soon(self)
+        await self._done.future
 
     def next_batch(self) -> Batch:
         return self._batch
@@ -374,10 +378,10 @@ class Appending:
             uri = self._batch.channel
             places = zip(verdict.seqs, self._batch.entries, strict=True)
             self._stored([Entry(seq, uri, entry.id, entry.data) for seq, entry in places])
-            self.done.succeed()
+            self._done.succeed()
         elif isinstance(verdict, InDoubt):
             self._doubted()
-            self.done.doubt(verdict.reason)
+            self._done.doubt(verdict.reason)
         else:
             self._lost()
-            self.done.fail(verdict.reason)
+            self._done.fail(verdict.reason)

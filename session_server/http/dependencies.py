@@ -9,9 +9,9 @@ from fastapi import Depends, FastAPI, Query, Request
 from starlette.requests import HTTPConnection
 
 from session_server.calls.service import Calls
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.host.host import Host
-from session_server.host.open_connections import AUTHENTICATED
 from session_server.http.streaming import LongPoll, OpenStreams
 from session_server.identity.credentials import Identities, credential_of
 from session_server.schemas.errors import NotAllowedError

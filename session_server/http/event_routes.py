@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import StreamingResponse
 
-from session_server.host.channel import Channel
+from session_server.host.channels.channel import Channel
 from session_server.host.host import Host
 from session_server.http.bodies import SessionUri
 from session_server.http.dependencies import Caller, TheHost, TheStreams

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from session_server.host.host import Host
 from session_server.host.metrics import Histogram
-from session_server.host.storage import NOT_THE_DISK, UNKNOWN
+from session_server.host.persistence.log_status import NOT_THE_DISK, UNKNOWN
 from session_server.http.dependencies import caller, services_of
 from session_server.identity.failed_credentials import FailedCredentials
 from session_server.log import RefusedBecause
@@ -55,7 +55,7 @@ class HostCollector(Collector):
         yield gauge("loaded_state_bytes", text, states.loaded_bytes)
         yield gauge("envelope_bytes", "Envelopes kept for replays.", host.envelopes.bytes)
         yield gauge("position", "The last serverSeq.", host.position)
-        is_read_only = host.storage.reason is not None
+        is_read_only = host.log_status.reason is not None
         yield gauge("read_only", "1 while the log cannot be written.", is_read_only)
         nodes = 1 if host.nodes is None else host.nodes.number
         yield gauge("nodes", "Nodes that live, as this one knows.", nodes)

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from session_server.host.awaiting import perform, write
-from session_server.host.channel import Channel
+from session_server.host.async_api import perform, write
+from session_server.host.channels.channel import Channel
 from session_server.host.host import Host
 from session_server.http.bodies import JsonBody, QuestionId, RequestId, SessionUri, json_response
 from session_server.http.dependencies import Caller, TheHost, TheLongPoll, TheWaiting

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from session_server.host.awaiting import Completion, perform, write
+from session_server.host.async_api import Completion, perform, write
 from session_server.host.host import Host
 from session_server.host.recordings import CassetteError, exported, played, replayed
 from session_server.http.bodies import JsonBody, SessionUri, chunks_of, json_response, media_type

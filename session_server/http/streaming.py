@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
+from session_server.host.channels.messages import Message, Outbox
 from session_server.host.host import Host
-from session_server.host.messages import Message, Outbox
 from session_server.identity.credentials import while_allowed
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import CloseCode, RateLimitError

@@ -11,7 +11,7 @@ from typing import Any
 import jwt
 import msgspec
 
-from session_server.host.awaiting import write
+from session_server.host.async_api import write
 from session_server.host.host import Host
 from session_server.identity.signing_key import SigningKey
 from session_server.schemas.errors import (

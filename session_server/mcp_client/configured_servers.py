@@ -12,7 +12,7 @@ from session_server.mcp_client.revisions import Revisions
 from session_server.schemas.errors import UnknownServerError
 
 if TYPE_CHECKING:
-    from session_server.mcp_client.main_connection import StateChanged
+    from session_server.mcp_client.connections.main_connection import StateChanged
     from session_server.mcp_client.notifications import Spawn
     from session_server.mcp_client.servers import Server
 

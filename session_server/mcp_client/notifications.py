@@ -31,7 +31,7 @@ from mcp_types import (
 )
 
 from session_server.backoff import Backoff
-from session_server.mcp_client.connections import Link
+from session_server.mcp_client.connections.connection import Link
 from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import WATCHED_RESOURCES, WATCHED_RESOURCES_PER_PRINCIPAL
 

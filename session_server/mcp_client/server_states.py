@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from session_server.host.channel import Channel
+from session_server.host.channels.channel import Channel
 from session_server.host.host import Host
 from session_server.reducers.calls.presentation import customization_id
 from session_server.reducers.calls.starting import listed_server, server_changed

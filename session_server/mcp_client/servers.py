@@ -10,19 +10,22 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
-from session_server.mcp_client.connections import Link, callbacks_for_one_request
-from session_server.mcp_client.http_link import HttpLink, HttpPosts
-from session_server.mcp_client.main_connection import MainConnection, StateChanged
-from session_server.mcp_client.notifications import Notifications, Spawn
-from session_server.mcp_client.pool import BorrowedLink, Pools
-from session_server.mcp_client.progress import LEVELS
-from session_server.mcp_client.revisions import Revisions
-from session_server.mcp_client.shared_connections import (
+from session_server.mcp_client.connections.connection import Link, callbacks_for_one_request
+from session_server.mcp_client.connections.http_link import HttpLink, HttpPosts
+from session_server.mcp_client.connections.main_connection import (
+    MainConnection,
+    StateChanged,
+)
+from session_server.mcp_client.connections.pool import BorrowedLink, Pools
+from session_server.mcp_client.connections.shared_connections import (
     CallCallbacks,
     SharedLink,
     Signal,
     ToolHabits,
 )
+from session_server.mcp_client.notifications import Notifications, Spawn
+from session_server.mcp_client.progress import LEVELS
+from session_server.mcp_client.revisions import Revisions
 from session_server.schemas.errors import UnreachableError
 
 

@@ -6,9 +6,9 @@ from collections import deque
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from session_server.host.channels.messages import BROKEN, Message, Outbox
 from session_server.host.connection.protocol import Connection
 from session_server.host.host import Host
-from session_server.host.messages import BROKEN, Message, Outbox
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.schemas.principals import Principal

@@ -13,7 +13,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from session_server.host.open_connections import AUTHENTICATED
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import (
     BODY_BYTES_AFTER_ANSWER,
@@ -24,6 +24,7 @@ from session_server.schemas.limits import (
     HEAD_LINES,
     HEAD_SECONDS,
     PIPELINED_REQUESTS,
+    STALLED_BYTES,
     STALLED_SECONDS,
 )
 from session_server.transport.admission import Admission, Slot
@@ -252,9 +253,10 @@ class HttpProtocol(HttpToolsProtocol):
             return
         self._bytes_at_period = self._body_bytes
         seconds = HEAD_SECONDS if self._awaited is Awaited.HEAD else BODY_PERIOD_SECONDS
-        self._deadline = self.loop.call_later(seconds, self._read_first)
+        self._deadline = self.loop.call_later(seconds, self._check_soon)
 
-    def _read_first(self) -> None:
+    def _check_soon(self) -> None:
+        """What has arrived by now is read before that."""
         self._deadline = self.loop.call_later(UNREAD_SECONDS, self._check)
 
     def _check(self) -> None:
@@ -288,11 +290,25 @@ class HttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         if self._stalled is None:
-            self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
+            self._watch_reader()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stop_stalled()
+
+    def _watch_reader(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self._check_reader_soon, unsent)
+
+    def _check_reader_soon(self, unsent: int) -> None:
+        """What there is room for by now is sent before that."""
+        self._stalled = self.loop.call_later(UNREAD_SECONDS, self._check_reader, unsent)
+
+    def _check_reader(self, unsent: int) -> None:
+        if unsent - self.transport.get_write_buffer_size() >= STALLED_BYTES:
+            self._watch_reader()
+        else:
+            self.transport.abort()
 
     def _stop_stalled(self) -> None:
         if self._stalled is not None:

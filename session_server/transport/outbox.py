@@ -6,7 +6,7 @@ sends.
 
 from collections.abc import Callable
 
-from session_server.host.messages import Burst, LoopTurns, Message
+from session_server.host.channels.messages import Burst, LoopTurns, Message
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 

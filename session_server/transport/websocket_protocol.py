@@ -14,8 +14,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Opcode
 from websockets.protocol import State
 
-from session_server.host.messages import BROKEN, LoopTurns
-from session_server.host.open_connections import AUTHENTICATED
+from session_server.host.channels.messages import BROKEN, LoopTurns
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE, FRAME_BYTES
 from session_server.transport.admission import Slot
@@ -420,6 +420,9 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         self.pong_timer = self.loop.call_later(UNREAD_SECONDS, self._close_without_pong)
 
     def _close_without_pong(self) -> None:
+        if self._is_going_on:  # it may be among what is here and not parsed yet
+            self.keepalive_timeout()
+            return
         if self.outbox is not None and self.read_paused and self._sink.is_busy:
             # Its answer may be there, but it is we who do not read.
             assert self.ping_timeout is not None

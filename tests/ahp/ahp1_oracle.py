@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from session_server.host.channel_kinds import SESSION
+from session_server.host.channels.channel_kinds import SESSION
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
 from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.ahp1.root import root_envelopes, root_state

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, Kind
+from session_server.host.channels.channel_kinds import CLIENTS, ROOT, SESSION, Kind
 from session_server.log import Entry, Log, StoredSnapshot
 from session_server.reducers.state.host_channels import PRIVATE_ACTIONS
 from session_server.schemas.ahp.commands import ROOT_CHANNEL

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from session_server.host.changes import in_doubt
+from session_server.host.channels.changes import in_doubt
 from session_server.log import Entry
 from session_server.log.opening import open_log
 from session_server.schemas.ahp.actions import InputCompleted

@@ -10,7 +10,7 @@ import msgspec
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.calls.service import Calls
-from session_server.host.awaiting import StateWaiters, perform
+from session_server.host.async_api import StateWaiters, perform
 from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.mcp_client import pool, shared_connections
 from session_server.mcp_client.config import LEGACY, ServerConfig
+from session_server.mcp_client.connections import pool, shared_connections
+from session_server.mcp_client.connections.pool import Pools
+from session_server.mcp_client.connections.shared_connections import Signal, ToolHabits
 from session_server.mcp_client.notifications import Notifications
-from session_server.mcp_client.pool import Pools
-from session_server.mcp_client.shared_connections import Signal, ToolHabits
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import UNATTRIBUTED_QUESTION_SECONDS

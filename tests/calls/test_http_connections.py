@@ -8,13 +8,13 @@ import httpx2
 import pytest
 from mcp import MCPError
 
-from session_server.mcp_client.http_connections import (
+from session_server.mcp_client.connections.http_connections import (
     HEAD_BYTES,
     HELD_BYTES,
     REST_BYTES,
     HttpConnections,
 )
-from session_server.mcp_client.http_link import EventParser
+from session_server.mcp_client.connections.http_link import EventParser
 from session_server.schemas.limits import RESULT_BYTES
 from tests.waiting import until
 

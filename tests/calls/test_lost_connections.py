@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.awaiting import perform
+from session_server.host.async_api import perform
 from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.ahp.actions import InputAnswerChanged
 from session_server.schemas.ahp.questions import (

@@ -11,9 +11,9 @@ from mcp_types import (
 )
 
 from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.connections.shared_connections import SharedLink, Signal
 from session_server.mcp_client.notifications import Notifications
 from session_server.mcp_client.progress import LEVELS, LOGS_KEPT, Log, Logs
-from session_server.mcp_client.shared_connections import SharedLink, Signal
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.awaiting import perform
+from session_server.host.async_api import perform
 from session_server.schemas.ahp.actions import TurnCancelled
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.http import CallState

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from session_server.agents.interface import CallFailedError, TurnContext
-from session_server.host.awaiting import perform
+from session_server.host.async_api import perform
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.pool import BorrowedLink
+from session_server.mcp_client.connections.pool import BorrowedLink
 from session_server.schemas.ahp.actions import (
     CustomizationToggled,
     InputAnswerChanged,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.transports import TIMEOUT
+from session_server.mcp_client.connections.transports import TIMEOUT
 from session_server.schemas.ahp.customizations import McpStarting
 from session_server.schemas.ahp.questions import ResponseKind, Submitted
 from session_server.schemas.ahp.tool_calls import Completed, Running, TextContent, ToolCall

@@ -4,11 +4,11 @@ import asyncio
 
 import msgspec
 
-from session_server.host.log_writer import FIRST_PAUSE
+from session_server.host.persistence.log_writer import FIRST_PAUSE
 from session_server.mcp_client.server_states import ServerStates
 from session_server.schemas.ahp.customizations import McpReady, McpServer, McpStarting
 from tests.host.harness import SESSION, hosting, with_agent
-from tests.host.test_failed_writes import SOON, FullForLog
+from tests.host.persistence.test_failed_writes import SOON, FullForLog
 
 
 async def test_an_outdated_state_is_not_written_when_the_log_accepts_it_late() -> None:

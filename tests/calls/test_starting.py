@@ -23,7 +23,7 @@ from session_server.schemas.errors import (
 from session_server.schemas.limits import BACK_OFF_LIMIT_MS
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq
-from tests.calls.running_host import BO, OWNER, PATIENCE, SESSION, running_host, stdio
+from tests.calls.running_host import AGENT, BO, OWNER, PATIENCE, SESSION, running_host, stdio
 from tests.host.faulty_logs import NO_WORD
 from tests.host.manual_clock import ManualClock
 from tests.log.one_by_one import OneByOneLog, SettledOne
@@ -143,7 +143,7 @@ async def test_a_leg_whose_claim_is_in_doubt_goes_out_once_the_log_has_it() -> N
         log.is_silent = True
         log.is_found.clear()
         await at.answer("Your name?", name="Cy")
-        await until(lambda: at.host.storage.in_doubt)
+        await until(lambda: at.host.log_status.in_doubt)
         with pytest.raises(NotSavedError):
             await at.call("pair", key="while nothing can be stored")
         log.is_found.set()
@@ -183,6 +183,23 @@ async def test_what_was_fetched_is_noted_before_the_host_stops() -> None:
         await asyncio.sleep(0)
     await collecting
     assert log.together(b"private/callCollected") == 1
+
+
+async def test_what_is_fetched_after_the_host_has_stopped_keeps_nobody_waiting() -> None:
+    async with running_host(SERVER) as at:
+        call_id = await at.call("untyped")
+        await at.ended(call_id)
+    async with asyncio.timeout(PATIENCE):
+        await at.calls.collect(OWNER, call_id)
+
+
+async def test_a_result_counts_as_fetched_by_its_maker_whoever_else_looks_at_it_then() -> None:
+    async with running_host(SERVER) as at:
+        call_id = await at.call("untyped", by=AGENT)
+        await at.ended(call_id, AGENT)
+        fetching = (at.calls.collect(by, call_id) for by in (AGENT, OWNER))
+        await asyncio.gather(*fetching)
+        assert at.record.private.calls[call_id].collected
 
 
 async def test_a_call_keeps_nothing_of_its_callers_that_belongs_to_one_leg() -> None:

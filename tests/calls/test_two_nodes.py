@@ -1,16 +1,21 @@
-"""Two nodes that are both about to send the same leg of a call."""
+"""Calls at two nodes: which one sends a leg, and when the same request is a new call."""
 
+import asyncio
+import sys
 from pathlib import Path
 
 import pytest
 
-from session_server.host.changes import Change, ReadChange
+from session_server.host.channels.changes import Change, ReadChange
 from session_server.host.effects import SessionChannel
 from session_server.log.memory import MemoryLog
+from session_server.mcp_client.config import ServerConfig
 from session_server.reducers.effects import SendCall, effects_of
-from tests.calls.running_host import RunningHost, http, running_host
+from tests.calls.running_host import OWNER, PATIENCE, RunningHost, http, running_host
 from tests.effort import tries
+from tests.host.manual_clock import ManualClock
 from tests.mcp import zoo
+from tests.mcp.servers import odd
 
 TIMES = tries(in_ci=50, at_hand=20)
 
@@ -46,3 +51,18 @@ async def test_of_two_nodes_that_would_both_send_a_leg_one_does(tmp_path: Path) 
     cities = [row["city"] for row in zoo.effects(file, "weather")]
     assert cities == [f"Oslo-{number}" for number in range(TIMES)]
     assert set(senders) == {one.host.node, two.host.node}
+
+
+async def test_a_result_that_was_fetched_at_one_node_is_noted_at_once() -> None:
+    """Until then another node takes the same request for the same call, and does not run it."""
+    log, config = MemoryLog(), ServerConfig(command=sys.executable, args=(odd.__file__,))
+    async with (
+        running_host(config, shared=log, clock=ManualClock()) as one,
+        running_host(config, shared=log) as two,
+    ):
+        first = await one.call("untyped")
+        await one.ended(first)
+        async with asyncio.timeout(PATIENCE):  # at this node no time passes
+            await one.calls.collect(OWNER, first)
+        await two.until(lambda record: record.private.calls[first].collected or None)
+        assert await two.call("untyped") != first

@@ -258,7 +258,7 @@ def test_a_command_loads_nothing_of_the_server() -> None:
         check=True,
     )
     loaded = done.stdout.split()
-    assert "session_server.cli.answer" in loaded
+    assert "session_server.cli.commands.answer" in loaded
     assert [name for name in heavy if name in loaded] == []
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from session_server.cli.call import arguments_of, result_lines
+from session_server.cli.commands.call import arguments_of, result_lines
 from session_server.cli.failures import ExitCode, UsageError
 from tests.cli.shells import Shell, requests_in
 from tests.mcp import zoo

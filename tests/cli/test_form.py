@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from session_server.cli.answer import closed_text
 from session_server.cli.answer_texts import answer_text, covered_text, review_text
+from session_server.cli.commands.answer import closed_text
 from session_server.cli.form import drawing
 from session_server.cli.form.fields import OWN, Field, Form
 from session_server.reducers.forms.review import review_of

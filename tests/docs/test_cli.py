@@ -6,11 +6,11 @@ import pytest
 import typer
 
 from docs.cli_reference import commands
+from session_server.cli.commands.sessions import State
 from session_server.cli.failures import ExitCode
 from session_server.cli.fixtures import MATCHERS
 from session_server.cli.program import app
 from session_server.cli.questions import KINDS
-from session_server.cli.sessions import State
 from tests.docs.consoles import Example, examples, printed_by
 from tests.servers import serving
 

@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from session_server import app, cli
-from session_server.host.messages import Message
+from session_server.host.channels.messages import Message
 from session_server.log import Batch, Durable, Log, Sync
 from session_server.log.opening import open_log
 from session_server.transport.outbox import FrameOutbox

@@ -116,7 +116,7 @@ async def test_what_a_paused_node_brings_after_others_took_over_changes_nothing(
 ) -> None:
     """Its call was out meanwhile. It may have run, and has; so people say no, and that stays."""
     file, store = tmp_path / "effects", store_on(engine, "failover_pause")
-    with zoo.http_server("modern", "--effects", str(file)) as server:
+    with zoo.http_server("modern", "--effects", str(file), is_forked=False) as server:
         config = zoo.mcp_json(tmp_path, {"zoo": {"url": server.url}})
         with nodes(store, tmp_path, *LEASE, "--mcp-config", str(config)) as (one, other):
             await post(one, "/v1/sessions", {"resource": TALK})

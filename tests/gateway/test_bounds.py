@@ -15,9 +15,9 @@ from session_server.gateway.request_state import sealing
 from session_server.gateway.server_app import ClientSessions, ServerApp
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.connections.pool import Pool, Pools
+from session_server.mcp_client.connections.shared_connections import Signal
 from session_server.mcp_client.notifications import Notifications
-from session_server.mcp_client.pool import Pool, Pools
-from session_server.mcp_client.shared_connections import Signal
 from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import (
     CAPABILITY_SETS,

@@ -10,8 +10,8 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 
 from session_server.gateway.endpoints import Gateway, McpEndpoints
-from session_server.gateway.long_requests import HoldLimits
-from session_server.host.awaiting import perform
+from session_server.gateway.long_polling import HoldLimits
+from session_server.host.async_api import perform
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.principals import Principal
 from tests.calls.running_host import OWNER, SESSION, running_host, stdio

@@ -10,10 +10,10 @@ import msgspec
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
+from session_server.host.channels.messages import Message, Outbox
 from session_server.host.connection.protocol import Connection
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.host.messages import Message, Outbox
 from session_server.host.takeover import Takeover
 from session_server.host.timers import CLOCK, Clock
 from session_server.log import Log

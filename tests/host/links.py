@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from session_server.host.channels.messages import Message, Outbox
 from session_server.host.connection.protocol import Connection
 from session_server.host.host import Host
-from session_server.host.messages import Message, Outbox
 from session_server.schemas.principals import Principal
 from tests.ahp.mirror import Mirror
 

@@ -10,7 +10,7 @@ import pytest
 from session_server.agents.demo import DemoAgent, PeopleAgent
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns
-from session_server.host import ahp1_views, channel, history
+from session_server.host.channels import ahp1_views, channel, history
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.takeover import Takeover

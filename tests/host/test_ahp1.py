@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import ahp1_views, history
+from session_server.host.channels import ahp1_views, history
 from session_server.host.connection import subscriptions
 from session_server.host.host import Host
 from session_server.log import AppendResult, Batch, NewEntry
@@ -32,8 +32,8 @@ from tests.ahp.actions import (
 from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
 from tests.ahp.client import ROOT, SESSION
 from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
+from tests.host.clients.test_presence import ROOM, told
 from tests.host.harness import AGENT, BO, Client, hosting, joined, record_of, with_session
-from tests.host.test_presence import ROOM, told
 from tests.log.one_by_one import append_one
 from tests.sessions import user_message
 from tests.waiting import until

@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from session_server.host.channels.messages import Message
 from session_server.host.host import Host
-from session_server.host.messages import Message
 from session_server.log import Log
 from session_server.log.memory import MemoryLog
 from session_server.schemas.principals import Principal

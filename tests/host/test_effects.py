@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.host.awaiting import StateWaiters
+from session_server.host.async_api import StateWaiters
 from session_server.host.session_list import changes_between
 from session_server.schemas.ahp.session import AgentSelection, SummaryMeta
 from session_server.schemas.codec import encode

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from session_server.host import recordings
-from session_server.host.awaiting import write
-from session_server.host.channel import ENTRIES_BETWEEN_SNAPSHOTS
+from session_server.host.async_api import write
+from session_server.host.channels.channel import ENTRIES_BETWEEN_SNAPSHOTS
 from session_server.host.host import Host
 from session_server.host.recordings import CassetteError, exported, played, replayed
 from session_server.log.opening import open_log
@@ -198,7 +198,7 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         await replayed(empty, lines(first))
         assert await recording(empty) == first
         assert record_of(empty).public.summary.title == "The last one"
-        empty.upkeep.take_snapshot(empty.sessions[SESSION])
+        empty.maintenance.take_snapshot(empty.sessions[SESSION])
         assert [s.channel for s in await empty.log.snapshots()] == []
         assert await recording(empty) == first
 

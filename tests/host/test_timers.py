@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from session_server.host.host import Host
-from session_server.host.storage import PROBE_SECONDS
+from session_server.host.persistence.log_status import PROBE_SECONDS
 from session_server.host.timers import COMPACT_AT, RECHECK_SECONDS, WallTimers
 from session_server.schemas.principals import Principal, Role
 from tests.ahp.actions import answer_changed, input_completed, input_requested, text_question
@@ -113,7 +113,7 @@ async def test_an_expiry_that_could_not_be_written_still_goes_before_a_late_answ
         assert (await client.act(input_completed(q="yes")))["_meta"]["code"] != "alreadyCompleted"
         log.trouble = []
         await clock.advance(PROBE_SECONDS)
-        assert host.storage.reason is None
+        assert host.log_status.reason is None
         assert (await client.act(input_completed(q="yes")))["_meta"]["code"] == "alreadyCompleted"
         assert ways_of_ending(host) == {"r": "timeout"}
 

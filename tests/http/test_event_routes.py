@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host.messages import Message
+from session_server.host.channels.messages import Message
 from session_server.http.streaming import HEARTBEAT, OPENING, EventOutbox
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import OUTBOX_BYTES

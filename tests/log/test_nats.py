@@ -10,7 +10,7 @@ from nats.aio.msg import Msg
 from session_server.log import Durable, RefusedBecause, StoredSnapshot, Unknown
 from session_server.log.nats import NatsLog, servers, tail
 from session_server.log.nats.claim import Membership
-from session_server.log.nats.examination import examined_server
+from session_server.log.nats.diagnostics import examined_server
 from session_server.log.nats.messages import content_of, token_of
 from session_server.log.nats.servers import Publication
 from session_server.log.nats.tail import EXPECTED

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -64,6 +65,16 @@ async def test_what_was_asked_during_a_commit_shares_the_next(backend: Sqlite) -
         assert len(await everything(log)) == 200
 
 
+async def test_a_file_whose_opening_was_cancelled_can_be_opened_again(backend: Sqlite) -> None:
+    opening = asyncio.create_task(backend.open())
+    await asyncio.sleep(0)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    async with backend.opened() as log:
+        assert await everything(log) == []
+
+
 async def test_the_wal_gets_its_usual_size_while_nobody_waits(
     backend: Sqlite, tmp_path: Path
 ) -> None:
@@ -97,6 +108,20 @@ def test_a_wal_that_need_not_or_cannot_grow_stays_as_it_is(
         assert not opened.grow_wal()
         assert backend.wal.stat().st_size == size
     finally:
+        opened.close()
+
+
+def test_a_wal_takes_no_part_of_a_piece_that_does_not_fit_on_the_disk(backend: Sqlite) -> None:
+    opened = database.Database(backend.path, Sync.FULL)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        size = backend.wal.stat().st_size
+        half = size + len(database.WAL_PIECE) // 2
+        resource.setrlimit(resource.RLIMIT_FSIZE, (half, hard))
+        assert not opened.grow_wal()
+        assert backend.wal.stat().st_size == size
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         opened.close()
 
 

@@ -126,11 +126,14 @@ def mcp_json(folder: Path, servers: dict[str, dict[str, Any]]) -> Path:
 
 
 class ZooServer:
-    """A server over HTTP: `url` is its MCP endpoint, `output` all that it has written so far."""
+    """A server over HTTP: `url` is its MCP endpoint, `output` all that it has written so far.
 
-    def __init__(self, kind: Kind, *arguments: str, port: int = 0) -> None:
+    Signals to `process` reach only one that is not forked.
+    """
+
+    def __init__(self, kind: Kind, *arguments: str, port: int = 0, is_forked: bool = True) -> None:
         self.process = subprocess.Popen(
-            command(kind, "--port", str(port), *arguments),
+            command(kind, "--port", str(port), *arguments, is_forked=is_forked),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -172,8 +175,10 @@ class ZooServer:
 
 
 @contextlib.contextmanager
-def http_server(kind: Kind, *arguments: str, port: int = 0) -> Iterator[ZooServer]:
-    server = ZooServer(kind, *arguments, port=port)
+def http_server(
+    kind: Kind, *arguments: str, port: int = 0, is_forked: bool = True
+) -> Iterator[ZooServer]:
+    server = ZooServer(kind, *arguments, port=port, is_forked=is_forked)
     try:
         yield server
     finally:

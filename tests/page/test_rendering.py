@@ -8,7 +8,7 @@ from tests.page.stage import Stage, text
 
 COUNT = """async () => {
   const { src } = document.querySelector("script[type=module]");
-  const { Timeline } = await import(new URL("views/timeline.js", src));
+  const { Timeline } = await import(new URL("views/session/timeline.js", src));
   const { update } = Timeline.prototype;
   window.timelineUpdates = 0;
   Timeline.prototype.update = function (state) {

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from session_server.host.open_connections import AUTHENTICATED
+from session_server.host.clients.open_connections import AUTHENTICATED
 from session_server.schemas.limits import (
     BODY_BYTES_AFTER_ANSWER,
     BODY_BYTES_PER_PERIOD,
@@ -21,6 +21,7 @@ from session_server.schemas.limits import (
     HEAD_SECONDS,
     KEEP_ALIVE_SECONDS,
     PIPELINED_REQUESTS,
+    STALLED_BYTES,
     STALLED_SECONDS,
     UNAUTHENTICATED_PER_ADDRESS,
 )
@@ -479,7 +480,7 @@ async def test_a_body_that_comes_steadily_is_waited_for() -> None:
         assert status_of(await peer.rest()) == 408
 
 
-@pytest.mark.parametrize("deadline", ["timeout_keep_alive_handler", "_read_first"])
+@pytest.mark.parametrize("deadline", ["timeout_keep_alive_handler", "_check_soon"])
 async def test_a_request_that_came_before_a_deadline_is_read_although_the_process_had_stopped(
     deadline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -516,11 +517,39 @@ async def test_a_reader_that_stops_reading_is_cut_off() -> None:
             await ended.wait()
 
 
+async def test_a_reader_that_takes_a_long_answer_slowly_is_waited_for() -> None:
+    protocols: list[HttpProtocol] = []
+    size = 64 << 20  # far more than the buffers of both sockets
+
+    async def long(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await answer(send, b"x" * size)
+
+    async with listening(long, made=protocols) as connect:
+        peer = await connect()
+        peer.write(GET + b"\r\n")
+        await until(lambda: protocols and protocols[0].flow.write_paused)
+        before = protocols[0].transport.get_write_buffer_size()
+
+        async def read() -> int:
+            await peer.reader.read(1 << 20)
+            return before - protocols[0].transport.get_write_buffer_size()
+
+        async with asyncio.timeout(PATIENCE):
+            while await read() < STALLED_BYTES:
+                pass
+        protocols[0]._check_reader(before)
+        assert not protocols[0].transport.is_closing()
+        protocols[0]._check_reader(protocols[0].transport.get_write_buffer_size())
+        assert protocols[0].transport.is_closing()
+
+
 def test_the_deadlines_leave_people_time() -> None:
     assert HEAD_SECONDS >= 5
     assert KEEP_ALIVE_SECONDS >= 5
     assert STALLED_SECONDS > BODY_PERIOD_SECONDS >= 10
     assert BODY_BYTES_PER_PERIOD / BODY_PERIOD_SECONDS < 1_000
+    assert STALLED_BYTES / STALLED_SECONDS < 1_000
 
 
 # Who keeps its connection

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from websockets.frames import Frame, Opcode
 
-from session_server.host.messages import Burst, LoopTurns, Message, deliver
+from session_server.host.channels.messages import Burst, LoopTurns, Message, deliver
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.transport.outbox import FrameOutbox

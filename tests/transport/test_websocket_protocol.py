@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, Side
 
-from session_server.host.messages import LoopTurns, Message
+from session_server.host.channels.messages import LoopTurns, Message
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAME_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.transport import websocket_protocol
@@ -375,6 +375,21 @@ async def test_a_pong_that_came_in_time_counts_although_the_process_had_stopped(
     assert ping is not None
     await link.feed([frame(0x8A, ping)])
     assert not link.transport.is_closing()
+    assert link.protocol.pong_timer is None
+    link.end()
+
+
+async def test_a_pong_counts_although_much_that_came_before_it_is_not_read_yet() -> None:
+    link = await Link().open()
+    link.protocol.ping_interval = link.protocol.ping_timeout = PATIENCE
+    link.protocol.send_keepalive_ping()
+    ping = link.protocol.pending_ping_payload
+    assert ping is not None
+    link.protocol.data_received(frame(0x81, b"x" * READ_BYTES) * 3 + frame(0x8A, ping))
+    link.protocol._close_without_pong()
+    assert not link.transport.is_closing()
+    await turns()
+    assert len(link.sink.messages) == 3
     assert link.protocol.pong_timer is None
     link.end()
 

@@ -11,7 +11,7 @@ import { MemoryStorage } from "./storage.js";
  * token is removed from the address bar, so that a screenshot or a copied link does not leak it.
  *
  * @param {{ url?: string, token?: string }} options
- * @returns {import("./credential.js").Endpoint}
+ * @returns {import("./connection/credential.js").Endpoint}
  */
 export function endpointOf({ url, token }) {
   const here = new URL(globalThis.location?.href ?? "http://127.0.0.1:8737/");

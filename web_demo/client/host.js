@@ -1,18 +1,18 @@
 /** The host as views use it: the connection's status, the sessions, and commands. */
 
-/** @import { Status } from "./connection-status.js" */
-/** @import { ConnectionOptions } from "./connection.js" */
+/** @import { Status } from "./connection/connection-status.js" */
+/** @import { ConnectionOptions } from "./connection/connection.js" */
 /** @import { Listed } from "./session-list.js" */
 /** @import { StorageArea } from "./storage.js" */
 /** @import { TabStorage } from "./tab-identity.js" */
 /** @import { ActionEnvelope, Author, RootState, SessionSummary } from "./types.d.ts" */
 import { endpointOf, followLifecycle, localArea, tabArea } from "./browser.js";
-import { HostClock, ConnectionStatus, timeAt } from "./connection-status.js";
-import { Connection } from "./connection.js";
-import { Credential } from "./credential.js";
+import { HostClock, ConnectionStatus, timeAt } from "./connection/connection-status.js";
+import { Connection } from "./connection/connection.js";
+import { Credential } from "./connection/credential.js";
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
-import { Protocol } from "./protocol.js";
+import { Protocol } from "./connection/protocol.js";
 import { Sessions } from "./session-list.js";
 import { Session } from "./session.js";
 import { BrowserStorage } from "./storage.js";

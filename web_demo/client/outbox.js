@@ -5,7 +5,7 @@
 
 /** @import { Verdict } from "./mirror.js" */
 /** @import { BrowserStorage } from "./storage.js" */
-/** @import { AnyMirror, Subscriptions } from "./subscriptions.js" */
+/** @import { AnyMirror, Subscriptions } from "./connection/subscriptions.js" */
 /** @import { Tab } from "./tab-identity.js" */
 /** @import { Action, ActionEnvelope, ResponseKind } from "./types.d.ts" */
 import { ClientError } from "./errors.js";

@@ -3,7 +3,7 @@
  * never part of the state.
  */
 
-/** @import { Protocol } from "./protocol.js" */
+/** @import { Protocol } from "./connection/protocol.js" */
 /** @import { EditingPlace, Present } from "./types.d.ts" */
 import { Events } from "./events.js";
 import { same, withoutUndefined } from "./reducers/updates.js";

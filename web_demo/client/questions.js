@@ -3,16 +3,16 @@
 /** @import { Change } from "./mirror.js" */
 /** @import { Outbox } from "./outbox.js" */
 /** @import { TypingIndicator } from "./presence.js" */
-/** @import { Protocol } from "./protocol.js" */
+/** @import { Protocol } from "./connection/protocol.js" */
 /** @import { BrowserStorage, StoredDraft } from "./storage.js" */
-/** @import { AnyMirror } from "./subscriptions.js" */
+/** @import { AnyMirror } from "./connection/subscriptions.js" */
 /**
  * @import {
  *   ActionEnvelope, Answer, Author, InputCompleted, InputRequest, Question,
  *   ResponseKind, SessionState, Value,
  * } from "./types.d.ts"
  */
-import { DraftField } from "./draft-field.js";
+import { DraftField } from "./drafts/draft-field.js";
 import { Events } from "./events.js";
 import { answerTo, openRequest } from "./reducers/input-requests.js";
 import { same } from "./reducers/updates.js";

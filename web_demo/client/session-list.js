@@ -1,6 +1,6 @@
 /** The live list of a host's sessions, and what a session's status means. */
 
-/** @import { Protocol } from "./protocol.js" */
+/** @import { Protocol } from "./connection/protocol.js" */
 /** @import { SessionState, SessionSummary, SummaryChanges } from "./types.d.ts" */
 import { Events } from "./events.js";
 import {
@@ -13,7 +13,7 @@ import {
   IS_READ,
   updated,
 } from "./reducers/updates.js";
-import { ROOT } from "./subscriptions.js";
+import { ROOT } from "./connection/subscriptions.js";
 
 /** @typedef {{ session: string, summary?: SessionSummary, before?: SessionSummary }} Listed */
 

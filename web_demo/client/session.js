@@ -1,8 +1,8 @@
 /** One session as views use it: its state, the fields of its questions, presence, and actions. */
 
-/** @import { DraftField } from "./draft-field.js" */
+/** @import { DraftField } from "./drafts/draft-field.js" */
 /** @import { Change, Mirror } from "./mirror.js" */
-/** @import { Protocol } from "./protocol.js" */
+/** @import { Protocol } from "./connection/protocol.js" */
 /** @import { BrowserStorage } from "./storage.js" */
 /** @import { Tab } from "./tab-identity.js" */
 /**

@@ -1,6 +1,6 @@
 // The authors of answers and drafts: which of them are the viewer's own, and who else took part.
 
-/** @import { DraftField } from "../client/draft-field.js" */
+/** @import { DraftField } from "../client/drafts/draft-field.js" */
 /** @import { Answer, Author, InputRequest, Present } from "../client/types.d.ts" */
 import { isMe, nameOf } from "../text/format.js";
 

@@ -4,7 +4,7 @@
 /** @import { ReviewItem } from "../client/review.js" */
 /** @import { Closing } from "../client/session.js" */
 /** @import { Author, InputRequest, Value } from "../client/types.d.ts" */
-/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { SessionContext } from "../views/session/session-context.js" */
 import { reviewOf } from "../client/review.js";
 import { capital, labelOf, nameOf, subjectOf, timeOf, valueText } from "../text/format.js";
 import { h, icon, iconButton } from "../views/dom.js";

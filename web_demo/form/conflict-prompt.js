@@ -1,12 +1,12 @@
 // The other version of an answer, in a conflict or from an earlier draft, and the choice between
 // the two.
 
-/** @import { Alternative, DraftField } from "../client/draft-field.js" */
+/** @import { Alternative, DraftField } from "../client/drafts/draft-field.js" */
 /** @import { Author, Question, Value } from "../client/types.d.ts" */
 import { capital, isMe, labelOf, nameOf, valueText } from "../text/format.js";
 import { attribute, h, setText, show } from "../views/dom.js";
 import { announce } from "../views/toasts.js";
-import { hasOneInput } from "./inputs.js";
+import { hasOneInput } from "./inputs/inputs.js";
 
 /** Its label, and the buttons to use it or to keep what the field shows. */
 const CHOICES = {

@@ -1,13 +1,13 @@
 // The status of a question: its label, its mark in the strip, and whether it is settled.
 
-/** @import { DraftField } from "../client/draft-field.js" */
+/** @import { DraftField } from "../client/drafts/draft-field.js" */
 /** @import { Author, Present, Question, Value } from "../client/types.d.ts" */
 /** @import { QuestionView } from "./question.js" */
 import { capital, labelOf, nameOf, timeOf, valueText } from "../text/format.js";
 import { attribute, fill, h, icon } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { byText, isAlike, isOurs } from "./authors.js";
-import { hasOneInput, defaultValueOf } from "./inputs.js";
+import { hasOneInput, defaultValueOf } from "./inputs/inputs.js";
 
 /**
  * @typedef {"empty" | "proposed" | "draft" | "foreign" | "outdated" | "conflict" | "submitted"

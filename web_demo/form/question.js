@@ -1,12 +1,12 @@
 // One question: its input, status, problems, conflicts and actions.
 
 /** @import { Present, Question, Value } from "../client/types.d.ts" */
-/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { SessionContext } from "../views/session/session-context.js" */
 /** @import { QuestionStatus } from "./question-status.js" */
 import { labelOf, valueText } from "../text/format.js";
 import { afterClick, attribute, h, setText, show } from "../views/dom.js";
 import { ConflictPrompt } from "./conflict-prompt.js";
-import { inputFor, hasOneInput } from "./inputs.js";
+import { inputFor, hasOneInput } from "./inputs/inputs.js";
 import {
   coveredText,
   isSettled,

@@ -1,7 +1,7 @@
 // The body of a form: the questions of all its requests, the strip above them, and moving between them.
 
 /** @import { InputRequest } from "../client/types.d.ts" */
-/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { SessionContext } from "../views/session/session-context.js" */
 /** @import { Group } from "./request-groups.js" */
 import { fill, h, show } from "../views/dom.js";
 import { QuestionView } from "./question.js";

@@ -2,7 +2,7 @@
 
 /** @import { ClientError } from "../client/errors.js" */
 /** @import { Action, Answer } from "../client/types.d.ts" */
-/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { SessionContext } from "../views/session/session-context.js" */
 /** @import { Delayed } from "../views/toasts.js" */
 /** @import { QuestionView } from "./question.js" */
 /** @import { Mode } from "./request-footer.js" */

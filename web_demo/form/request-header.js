@@ -1,7 +1,7 @@
 // The header of a form: who asks, in which round, the title, and the time that is left.
 
 /** @import { InputRequest } from "../client/types.d.ts" */
-/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { SessionContext } from "../views/session/session-context.js" */
 /** @import { Group } from "./request-groups.js" */
 import { NO_AGENT } from "../client/session-list.js";
 import { countdown, counted, subjectOf, timeOf } from "../text/format.js";

@@ -6,7 +6,7 @@ import { preference, setPreference } from "../client/browser.js";
 import { h } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { Menu, openDialog } from "./overlays.js";
-import { chooseName } from "./people.js";
+import { chooseName } from "./session/people.js";
 import { toast } from "./toasts.js";
 
 const THEMES = /** @type {const} */ (["system", "light", "dark"]);

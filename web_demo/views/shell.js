@@ -12,7 +12,7 @@ import { ICONS } from "./icons.js";
 import { NewSessionDialog } from "./new-session.js";
 import { navigate, parseRoute, waitingHash } from "./routes.js";
 import { SessionListView } from "./session-list-view.js";
-import { SessionView } from "./session-view.js";
+import { SessionView } from "./session/session-view.js";
 import { listenToKeys, settingsMenu, showKeys } from "./settings.js";
 
 const WELCOME_LIMIT = 5;

@@ -7,7 +7,7 @@ contested  edited here, and someone else changed it too: nothing is sent until a
 emptied    an answer was emptied by typing: nothing is sent, and the answer still counts
 refused    the host refused what is shown
 
-`web_demo/client/draft-state.js` has the same table for the page, and both run the cases of
+`web_demo/client/drafts/draft-state.js` has the same table for the page, and both run the cases of
 `tests/corpus/draft_field.json`.
 """
 

@@ -14,8 +14,8 @@ from session_server.cli.answer_texts import (
     review_text,
     time_text,
 )
+from session_server.cli.commands.sessions import asker_gone
 from session_server.cli.form.fields import OWN, Field, Form
-from session_server.cli.sessions import asker_gone
 from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.forms.formats import is_web_address
 from session_server.reducers.texts import value_text

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from session_server.host.ahp1_views import View
-from session_server.host.channel import Channel
+from session_server.host.channels.ahp1_views import View
+from session_server.host.channels.channel import Channel
+from session_server.host.channels.messages import Outbox
+from session_server.host.clients.presence import session_of
 from session_server.host.connection.reconnect import Envelopes, ReplayedActions, missed
 from session_server.host.connection.subscriptions import StatelessChannels, check_number
 from session_server.host.host import Host
 from session_server.host.lifecycle import loaded_record
-from session_server.host.messages import Outbox
-from session_server.host.presence import session_of
 from session_server.reducers.ahp1.numbering import number_after, position
 from session_server.reducers.ahp1.snapshots import Variant, chat_name
 from session_server.reducers.ahp1.uris import named, resolved, spelled_uri

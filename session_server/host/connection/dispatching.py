@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from session_server.host.changes import ActionChange, in_doubt
+from session_server.host.channels.changes import ActionChange, in_doubt
 from session_server.host.connection.peer import Peer, rejection_meta, rpc_error
 from session_server.reducers.ahp1.client_actions import own_kind, plan
 from session_server.reducers.rules.judge import OTHER_CHANNEL

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from session_server.host.channels.messages import BROKEN
 from session_server.host.connection.ahp1_client import (
     PLAIN_URIS,
     Ahp1Client,
@@ -15,7 +16,6 @@ from session_server.host.connection.ahp1_client import (
 from session_server.host.connection.peer import Peer
 from session_server.host.connection.reconnect import missed
 from session_server.host.connection.subscriptions import check_number
-from session_server.host.messages import BROKEN
 from session_server.reducers.version_negotiation import negotiated
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from session_server.host.channel import Channel
+from session_server.host.channels.channel import Channel
+from session_server.host.channels.messages import Message, Outbox
+from session_server.host.clients.presence import session_of
 from session_server.host.connection.ahp1_client import Ahp1Client
 from session_server.host.connection.rate_limit import Allowance
 from session_server.host.connection.subscriptions import Subscriptions
 from session_server.host.host import Host
-from session_server.host.messages import Message, Outbox
-from session_server.host.presence import session_of
 from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.texts import visible_name
 from session_server.reducers.version_negotiation import Family, Version

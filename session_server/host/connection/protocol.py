@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from session_server.host.channels.messages import BROKEN, Outbox
+from session_server.host.clients.open_connections import EXPIRED
 from session_server.host.connection.ahp1_commands import AHP1_COMMANDS
 from session_server.host.connection.commands import COMMANDS
 from session_server.host.connection.dispatching import (
@@ -23,8 +25,6 @@ from session_server.host.connection.handshake import Handshake
 from session_server.host.connection.peer import Peer, rpc_error
 from session_server.host.connection.rate_limit import Pace
 from session_server.host.host import Host
-from session_server.host.messages import BROKEN, Outbox
-from session_server.host.open_connections import EXPIRED
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.ahp1 import methods

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from session_server.host.channel import Channel
+from session_server.host.channels.channel import Channel
+from session_server.host.channels.messages import Outbox
+from session_server.host.clients.presence import session_of
 from session_server.host.host import Host
 from session_server.host.lifecycle import loaded_record
-from session_server.host.messages import Outbox
-from session_server.host.presence import session_of
 from session_server.reducers.ahp1.snapshots import Variant
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.errors import CommandError, ErrorCode

@@ -14,8 +14,8 @@ import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 
 from session_server.log.postgres.address import Address, address_of
+from session_server.log.postgres.diagnostics import check_server
 from session_server.log.postgres.epochs import identity_of, position_of
-from session_server.log.postgres.examination import check_server
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.queries import Queries

@@ -269,12 +269,13 @@ class Database:
             size = wal.tell()
             if size < WAL_BYTES:
                 try:
-                    wal.write(WAL_PIECE)
+                    is_whole = wal.write(WAL_PIECE) == len(WAL_PIECE)
                     os.fsync(wal)
                 except OSError:
-                    wal.truncate(size)  # what is left of the disk is for what people write
-                    raise
-                return True
+                    is_whole = False
+                if is_whole:
+                    return True
+                wal.truncate(size)  # what is left of the disk is for what people write
         self._is_wal_grown = True
         return False
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -16,6 +17,7 @@ from session_server.log.protocol import (
     Epoch,
     FailedError,
     OnAppended,
+    OpenError,
     StoredSnapshot,
     Sync,
 )
@@ -44,8 +46,14 @@ class SqliteLog:
     ) -> "SqliteLog":
         """Raises an `OpenError` that says what stands in the way."""
         loop = asyncio.get_running_loop()
-        opening = partial(Database, path, sync, accept_data_loss=accept_data_loss)
-        return cls(await loop.run_in_executor(None, opening), loop)
+        opened = partial(Database, path, sync, accept_data_loss=accept_data_loss)
+        opening = loop.run_in_executor(None, opened)
+        try:
+            return cls(await asyncio.shield(opening), loop)
+        except asyncio.CancelledError:  # its thread goes on, and nobody else would close the file
+            with suppress(OpenError):
+                await loop.run_in_executor(None, (await opening).close)
+            raise
 
     @property
     def epoch(self) -> Epoch:

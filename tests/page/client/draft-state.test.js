@@ -9,7 +9,7 @@ import {
   isTypedValue,
   TABLE,
   transition,
-} from "../../../web_demo/client/draft-state.js";
+} from "../../../web_demo/client/drafts/draft-state.js";
 import cases from "../../corpus/draft_field.json" with { type: "json" };
 
 /** `draft a`, `submitted a`, `skipped` or nothing. */

@@ -3,21 +3,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Subscriptions, PENDING_LIMIT } from "../../../web_demo/client/subscriptions.js";
-import { ConnectionStatus, HostClock } from "../../../web_demo/client/connection-status.js";
-import { Credential } from "../../../web_demo/client/credential.js";
+import { Subscriptions, PENDING_LIMIT } from "../../../web_demo/client/connection/subscriptions.js";
+import { ConnectionStatus, HostClock } from "../../../web_demo/client/connection/connection-status.js";
+import { Credential } from "../../../web_demo/client/connection/credential.js";
 import { outcomeIn, isEcho } from "../../../web_demo/client/echoes.js";
-import { DraftField } from "../../../web_demo/client/draft-field.js";
+import { DraftField } from "../../../web_demo/client/drafts/draft-field.js";
 import { ClientError } from "../../../web_demo/client/errors.js";
 import { Events } from "../../../web_demo/client/events.js";
-import { JsonRpcClient, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
+import { JsonRpcClient, FRAME_BYTES } from "../../../web_demo/client/connection/json-rpc.js";
 import { newId } from "../../../web_demo/client/tab-identity.js";
 import { BrowserStorage, MemoryStorage } from "../../../web_demo/client/storage.js";
 import { Pending } from "../../../web_demo/client/mirror.js";
 import { endpointOf, preference, setPreference } from "../../../web_demo/client/browser.js";
-import { Backoff, finalError, refusalReason } from "../../../web_demo/client/retry-policy.js";
+import { Backoff, finalError, refusalReason } from "../../../web_demo/client/connection/retry-policy.js";
 import { Presence } from "../../../web_demo/client/presence.js";
-import { Protocol } from "../../../web_demo/client/protocol.js";
+import { Protocol } from "../../../web_demo/client/connection/protocol.js";
 import { Tab } from "../../../web_demo/client/tab-identity.js";
 import { failsPattern } from "../../../web_demo/form/validation.js";
 import { webAddress } from "../../../web_demo/text/addresses.js";
