@@ -49,7 +49,7 @@ GONE = "This session was removed or replaced."
 
 
 class UnreadableError(SessionServerError):
-    """What the log holds of a channel cannot be replayed. The text says what is damaged, and how."""
+    """What the log holds of a channel cannot be replayed. The text says what is damaged and how."""
 
     code = "unreadable"
 
