@@ -163,11 +163,18 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._unparsed = self._body_bytes = self._body_pieces = self._bytes_after_answer = 0
+        self._check_size()
         self._check_target()
         self._check_upgrade()
+        super().on_headers_complete()  # raises for a target that is no address
         self._await(Awaited.BODY)
-        super().on_headers_complete()
         self.scope["extensions"] = {AUTHENTICATED: self.slot.authenticated}  # type: ignore[dict-item]
+
+    def _check_size(self) -> None:
+        """A head that comes whole in one read is not counted by `data_received`."""
+        lines = sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if len(self.url) + lines > HEAD_BYTES:
+            self._stop_parsing(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_LARGE_HEAD)
 
     def _check_target(self) -> None:
         """A target that is a whole URL names a host too, and proxies may go by that one."""

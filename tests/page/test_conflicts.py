@@ -92,6 +92,32 @@ def test_replaced_text_is_offered_over_reloads_and_new_requests(
     expect(question(ana, "plan").locator(".version")).to_contain_text(BOAT)
 
 
+def test_an_unsent_text_of_a_closed_tab_is_offered_where_the_same_is_asked_again(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.form("tab", text("plan"))
+    ana = person("Ana")
+    page = ana.goes_to("#/s/tab")
+    field(page, "plan").focus()
+    goes_offline(page)
+    field(page, "plan").fill(BOAT)
+    expect(question(page, "plan")).to_contain_text("not saved yet")
+    page.close()
+    ana.context.set_offline(offline=False)
+    http("POST", f"{stage.url}/v1/sessions/tab/requests/r/complete", {"response": "decline"})
+    stage.asks(uri, text("plan"), name="again")
+    page = ana.context.new_page()
+    page.goto(f"{stage.url}/#/s/tab")
+    offer = question(page, "plan").locator(".version")
+    expect(offer).to_contain_text(f"You have an earlier draft:{BOAT}")
+    box, input_box = offer.bounding_box(), field(page, "plan").bounding_box()
+    assert box
+    assert input_box
+    assert box["width"] == input_box["width"], "below the input and as wide"
+    offer.get_by_role("button", name="Use it").click()
+    expect(field(page, "plan")).to_have_value(BOAT)
+
+
 def test_text_that_contains_the_other_one_replaces_nothing(person: People, stage: Stage) -> None:
     ana, ben = both(stage, person, "more")
     field(ana, "plan").fill(BOAT)

@@ -211,6 +211,31 @@ async def test_a_head_within_the_bounds_is_taken() -> None:
         assert f"at most {HEAD_BYTES} bytes".encode() in response
 
 
+async def test_a_large_head_that_comes_whole_is_refused() -> None:
+    async with listening() as connect:
+        for head in (
+            GET + b"x: " + b"y" * HEAD_BYTES,
+            b"GET /" + b"a" * HEAD_BYTES + b" HTTP/1.1\r\nHost: x",
+            b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: x",
+        ):
+            peer = await connect()
+            peer.write(head + b"\r\n\r\n")
+            response = await peer.rest()
+            assert status_of(response) == 431
+            assert f"at most {HEAD_BYTES} bytes".encode() in response
+
+
+@pytest.mark.parametrize("target", [b"http://x:99999/", b"http://[::1/", b"http://x"])
+async def test_a_target_that_is_no_address_is_refused_with_the_reason(target: bytes) -> None:
+    async with listening() as connect:
+        peer = await connect()
+        named = target.removeprefix(b"http://").rstrip(b"/")
+        peer.write(b"GET %b HTTP/1.1\r\nHost: %b\r\n\r\n" % (target, named))
+        response = await peer.rest()
+        assert status_of(response) == 400
+        assert b"not a valid HTTP request" in response
+
+
 async def test_a_few_requests_sent_ahead_are_answered_in_order() -> None:
     async with listening(echo) as connect:
         peer = await connect()

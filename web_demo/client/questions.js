@@ -127,20 +127,23 @@ export class Questions extends Events {
    * @param {(tab: string) => boolean} isOurs
    */
   restore(isOurs) {
-    for (const draft of this.storage.drafts(this.uri)) {
-      if (isOurs(draft.tab)) this.#restore(draft);
-    }
-  }
-
-  /** @param {StoredDraft} draft */
-  #restore(draft) {
-    const { requestId, questionId } = draft;
-    if (openRequest(this.#mirror.confirmed, requestId) && this.question(requestId, questionId)) {
-      this.field(requestId, questionId).restore(draft);
-    } else {
+    const ours = this.storage.drafts(this.uri).filter((draft) => isOurs(draft.tab));
+    const closed = ours.filter((draft) => !this.#restore(draft));
+    for (const draft of closed) {
       this.storage.saveTextOf(draft);
       this.storage.dropDraft(draft);
     }
+    // The same may have been asked again, and be on the screen already.
+    if (closed.length) for (const field of this.#fields.values()) field.asked();
+  }
+
+  /** @param {StoredDraft} draft @returns {boolean} whether its question is still open */
+  #restore(draft) {
+    const { requestId, questionId } = draft;
+    const isOpen = openRequest(this.#mirror.confirmed, requestId) !== undefined;
+    if (!isOpen || !this.question(requestId, questionId)) return false;
+    this.field(requestId, questionId).restore(draft);
+    return true;
   }
 
   /** @param {Change<SessionState>} change */

@@ -243,7 +243,7 @@ export class DraftField extends Events {
 
   // What the session reports
 
-  /** The question was asked, or changed. */
+  /** The question was asked, or changed; or an earlier text has come to light. */
   asked() {
     const before = this.#storage.text;
     this.#storage.findText();

@@ -15,7 +15,7 @@ const PIECE = 40;
 
 export class Timeline {
   drawn = FIRST;
-  earlier = h("button", { class: "quiet earlier", onclick: () => this.more() }, "Show earlier turns");
+  earlier = h("button", { class: "quiet earlier-turns", onclick: () => this.more() }, "Show earlier turns");
   list = h("div", { class: "turns stack" });
   element = h(
     "div",
