@@ -51,6 +51,8 @@ OUTLINE_TOKENS = 20_000
 """Strings and brackets that are looked at to tell whose frame could not be read."""
 
 
+LONE_SURROGATE = "a string holds half of a surrogate pair, such as \\ud83d without what follows it"
+
 _decode_anything = msgspec.json.Decoder().decode
 
 
@@ -75,7 +77,8 @@ class Decoder(Generic[T]):
         except msgspec.ValidationError as error:
             return self._despite(_explained(raw, error), raw)
         except (msgspec.DecodeError, UnicodeError) as error:
-            return self._despite(MalformedError(str(error)), raw)
+            is_half = _without_lone_surrogates(raw) != raw  # msgspec says "truncated"
+            return self._despite(MalformedError(LONE_SURROGATE if is_half else str(error)), raw)
         return decoded
 
     def _despite(self, error: DecodingError, _raw: bytes) -> T:

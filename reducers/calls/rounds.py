@@ -336,7 +336,8 @@ def _carried_note(record: SessionRecord, call: Call, asked: list[Asked]) -> Batc
     carried = sum(entry.response is not None or entry.given is not None for entry in asked)
     if not carried:
         return ()
-    text = f"{carried} earlier answer(s) were sent to {call.server}/{call.target} again."
+    answers = "1 earlier answer was" if carried == 1 else f"{carried} earlier answers were"
+    text = f"{answers} sent to {call.server}/{call.target} again."
     return note(record.public, text)
 
 

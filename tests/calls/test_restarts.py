@@ -84,7 +84,7 @@ async def test_an_answer_after_the_first_rounds_expiry_finishes_without_a_second
         assert await at.text(call_id) == "Sunny in Oslo"
         assert asked_messages(at) == ["Which city?"]
         assert any("starts over; answers are kept" in note for note in at.notes())
-        assert any("1 earlier answer(s)" in note for note in at.notes())
+        assert any("1 earlier answer was" in note for note in at.notes())
     assert len(zoo.effects(effects, "weather")) == 1
 
 

@@ -112,7 +112,7 @@ def test_after_expiry_the_call_starts_over_and_keeps_its_answers() -> None:
             "size": {"action": "decline"},
         },
     }
-    assert "2 earlier answer(s)" in notes(record)[-1]
+    assert "2 earlier answers were" in notes(record)[-1]
 
 
 @pytest.mark.proves("mcp.retry.restart-new")

@@ -218,6 +218,13 @@ def test_a_lone_surrogate_in_a_frame_becomes_the_replacement_character(
     assert settle(name, frame).params.action.title == title
 
 
+@pytest.mark.parametrize("text", ["\\ud800", "\\udc00", "a\\ud83d\\n"])
+def test_a_lone_surrogate_outside_of_frames_is_named_in_the_error(text: str) -> None:
+    error = refusal("decode_action", titled(f'"{text}"'))
+    assert "half of a surrogate pair" in str(error)
+    assert "surrogate" not in str(refusal("decode_action", titled('"\\ud83c\\udf31')))
+
+
 def test_a_lone_surrogate_does_not_repair_a_frame_that_is_broken_elsewhere() -> None:
     assert type(refusal("decode_client_frame", '{"a":"\\ud83d",}')) is MalformedError
     assert type(refusal("decode_client_frame", '{"a":"\\ud83d\\ud83c\\udf31"')) is MalformedError

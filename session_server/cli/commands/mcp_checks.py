@@ -41,10 +41,11 @@ async def _check(config: ServerConfig) -> Check:
     try:
         async with asyncio.timeout(config.start_timeout), link.opened(config.protocol):
             count = len(await link.tools())
+            tools = "1 tool" if count == 1 else f"{count} tools"
             revision = link.client.protocol_version
     except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
         failure = unreachable_error(error, config, link.latest_response)
         lines = link.output.lines
         advice = f"It wrote: {lines[-1]}" if lines else ""
         return problem(name, f"It cannot be used: {failure}.", advice)
-    return ok(name, f"It answers: revision {revision}, {count} tools.")
+    return ok(name, f"It answers: revision {revision}, {tools}.")
