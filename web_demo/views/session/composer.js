@@ -67,6 +67,7 @@ export class Composer {
     if (messages === this.shownQueue) return;
     this.shownQueue = messages;
     fill(this.queue, ...messages.map((message) => this.#queued(message)));
+    if (document.activeElement === this.text) this.element.scrollIntoView({ block: "nearest" });
   }
 
   /** @param {PendingMessage} message */
