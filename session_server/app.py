@@ -14,9 +14,9 @@ from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.calls.service import Calls
 from session_server.gateway.routes import McpRoutes
 from session_server.host.async_api import StateWaiters
-from session_server.host.bounds import Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.host_limits import HostLimits
 from session_server.host.takeover import Takeover
 from session_server.http.api import include_api
 from session_server.http.dependencies import Services, caller, is_draining, running, services_of
@@ -70,7 +70,7 @@ def create_app(
         host = Host(
             guarded(log),
             tuple(agent.info for agent in agents_by_name.values()),
-            bounds_of(chosen),
+            limits_of(chosen),
             is_shared=chosen.shared,
             is_first=is_first,
         )
@@ -156,8 +156,8 @@ async def opened_log(store: str, settings: Settings) -> tuple[Log, bool]:
     return await open_log(store, sync=sync, accept_data_loss=is_accepted, data_dir=folder), True
 
 
-def bounds_of(settings: Settings) -> Bounds:
-    return Bounds(
+def limits_of(settings: Settings) -> HostLimits:
+    return HostLimits(
         actions_per_second=settings.actions_per_second,
         connections_per_principal=settings.connections_per_principal,
         sessions=settings.max_sessions,

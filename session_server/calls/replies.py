@@ -29,9 +29,9 @@ from session_server.calls.reply_kinds import (
 from session_server.mcp_client import failures, sdk
 from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
 from session_server.mcp_client.connections.connection import Link
-from session_server.mcp_client.connections.http_bounds import TOO_LARGE, reason_in
 from session_server.mcp_client.connections.http_link import HttpLink
 from session_server.mcp_client.connections.pool import BorrowedLink
+from session_server.mcp_client.connections.response_limits import TOO_LARGE, reason_in
 from session_server.reducers.calls.input_required import is_expired_state, recognize_input_required
 from session_server.schemas.codec import encode, is_too_deep
 from session_server.schemas.errors import UnauthorizedError, UnreachableError

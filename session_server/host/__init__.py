@@ -16,7 +16,7 @@ session_list        announcing changed summaries of sessions
 recordings          sessions as files
 nodes, follower     which other nodes are alive; applying what they write to the same log
 takeover            resuming unfinished work: after a start, and of lost nodes
-bounds              what an operator may limit
+host_limits         what an operator may limit
 metrics             counters and histograms
 timers              the clock, timers, tasks
 """

@@ -67,7 +67,7 @@ class Follower:
         async with self._one_at_a_time:
             self._next_look = None
             is_current = False
-            patience = self._host.bounds.store_seconds
+            patience = self._host.limits.store_seconds
             try:
                 async with asyncio.timeout(patience):
                     await self._log.refresh()

@@ -15,7 +15,6 @@ from typing import Any, cast
 import msgspec
 
 from session_server.backoff import Backoff
-from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.channels.changes import Change, Plan, PlannedChange, ReadChange
 from session_server.host.channels.channel import Channel, UnreadableError
 from session_server.host.channels.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
@@ -31,6 +30,7 @@ from session_server.host.clients.presence import Presence
 from session_server.host.connection.rate_limit import Allowances
 from session_server.host.deferred_actions import DeferredActions
 from session_server.host.follower import Follower
+from session_server.host.host_limits import DEFAULT_LIMITS, HostLimits
 from session_server.host.lifecycle import SessionLifecycle
 from session_server.host.metrics import Counts, QuestionTimes
 from session_server.host.nodes import Nodes
@@ -82,7 +82,7 @@ class Host:
         self,
         log: Log,
         agents: tuple[AgentInfo, ...],
-        bounds: Bounds = DEFAULT_BOUNDS,
+        limits: HostLimits = DEFAULT_LIMITS,
         clock: Clock = CLOCK,
         *,
         is_shared: bool = False,
@@ -94,19 +94,19 @@ class Host:
         self.clock = clock
         self.now = clock.now
         self.agents = agents
-        self.bounds = bounds
+        self.limits = limits
         self.counts = Counts()
         self.envelopes = EnvelopeMemory()
         self.turns = LoopTurns()
-        self.states = StateMemory(bounds.session_bytes, bounds.state_bytes)
+        self.states = StateMemory(limits.session_bytes, limits.state_bytes)
         self._run = f"{self.now():012x}{secrets.token_hex(6)}"
         self._numbers = count(10**9)
         self.nodes: Nodes | None = None
         if is_shared:
-            lease = bounds.node_lease_seconds
+            lease = limits.node_lease_seconds
             shared = cast("SharedLog", log)
             self.nodes = Nodes(shared, self._run, clock, lease, is_first=is_first)
-        self.loaded = LoadedSessions(self, bounds.loaded_bytes, bounds.idle_seconds)
+        self.loaded = LoadedSessions(self, limits.loaded_bytes, limits.idle_seconds)
         self._tasks = Tasks("the host", logger)
         self.log_status = LogStatus(self.counts, self._tasks, self._probe, clock)
         self.writer = LogWriter(
@@ -114,7 +114,7 @@ class Host:
             self._tasks,
             self.log_status,
             self.counts.append_seconds,
-            bounds.store_seconds,
+            limits.store_seconds,
             clock,
         )
         self.maintenance = Maintenance(log, self._tasks, self.log_status, clock)
@@ -127,9 +127,9 @@ class Host:
             channel.uri: channel for channel in (self.root, self.clients.channel, self.tokens)
         }
         self.timers = WallTimers(clock)
-        self.allowances = Allowances(bounds.actions_per_second, clock.monotonic)
+        self.allowances = Allowances(limits.actions_per_second, clock.monotonic)
         self.connections = Connections(
-            self.allowances, bounds.connections_per_principal, self.counts, self.timers
+            self.allowances, limits.connections_per_principal, self.counts, self.timers
         )
         self.presence = Presence(clock, self.nodes)
         self.list_watchers = ListWatchers(self.root)

@@ -200,7 +200,7 @@ class SessionLifecycle:
             is_answered = False
             try:
                 answered, _ = await asyncio.wait(
-                    {dropping}, timeout=self._host.bounds.store_seconds
+                    {dropping}, timeout=self._host.limits.store_seconds
                 )
                 if not answered:
                     is_answered = True
@@ -283,7 +283,7 @@ class SessionLifecycle:
             damage = self._host.unreadable[uri]
             reason = f"There is a session {uri} already, and it is damaged: {damage}."
             raise CommandError(ErrorCode.SESSION_EXISTS, reason)
-        most = self._host.bounds.sessions
+        most = self._host.limits.sessions
         if most and len(self._host.sessions) + len(self.openings) >= most:
             reason = f"This host holds at most {most} sessions; dispose of some first."
             raise CommandError(ErrorCode.CONFLICT, reason)

@@ -16,7 +16,7 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.connections.http_bounds import reason_in
+from session_server.mcp_client.connections.response_limits import reason_in
 from session_server.mcp_client.sdk import NO_MESSAGE
 from session_server.reducers.calls.redaction import hidden
 from session_server.schemas.errors import UnauthorizedError, UnreachableError

@@ -1,8 +1,8 @@
 """What changes messages of the MCP SDK, or reaches into it, each with its reason.
 
 Transports hand the SDK two streams; most of this changes messages on these. Two neighbours do so
-too: `server_credentials` hides secrets in what arrives, `http_bounds` limits its size. `http_link`
-replaces its HTTP client. The gateway uses the last part, for the SDK's servers.
+too: `server_credentials` hides secrets in what arrives, `response_limits` limits its size.
+`http_link` replaces its HTTP client. The gateway uses the last part, for the SDK's servers.
 """
 
 import contextlib

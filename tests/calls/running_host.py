@@ -11,9 +11,9 @@ from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.calls.service import Calls
 from session_server.host.async_api import StateWaiters, perform
-from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.host_limits import DEFAULT_LIMITS, HostLimits
 from session_server.host.takeover import Takeover
 from session_server.host.timers import CLOCK, Clock
 from session_server.log.opening import open_log
@@ -222,7 +222,7 @@ async def running_host(
     revisions: Revisions | None = None,
     shared: SharedLog | None = None,
     log: Log | None = None,
-    bounds: Bounds = DEFAULT_BOUNDS,
+    limits: HostLimits = DEFAULT_LIMITS,
     *,
     clock: Clock = CLOCK,
 ) -> AsyncGenerator[RunningHost]:
@@ -234,7 +234,7 @@ async def running_host(
     known = {**installed_agents(), **(agents or {})}
     infos = tuple(agent.info for agent in known.values())
     used = shared or log or await open_log(store)
-    host = Host(used, infos, bounds, clock, is_shared=shared is not None)
+    host = Host(used, infos, limits, clock, is_shared=shared is not None)
     waiting = StateWaiters(host)
     calls = Calls(host, waiting, configs, revisions)
     takeover = Takeover(host, EffectRunner(host, AgentTurns(host, known, calls), calls.driver))

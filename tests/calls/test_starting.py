@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from session_server.host.bounds import Bounds
+from session_server.host.host_limits import HostLimits
 from session_server.log.protocol import Batch, FailedError, RefusedBecause
 from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.errors import (
@@ -123,7 +123,7 @@ async def test_a_start_that_was_stored_without_a_word_is_sent_once() -> None:
 
 async def test_a_start_in_doubt_is_reported_and_goes_out_once_it_is_known() -> None:
     log = WatchedLog()
-    async with running_host(SERVER, log=log, bounds=Bounds(store_seconds=0.2)) as at:
+    async with running_host(SERVER, log=log, limits=HostLimits(store_seconds=0.2)) as at:
         assert await at.text(await at.call("untyped")) == "plain"
         log.is_silent = True
         log.is_found.clear()
@@ -137,7 +137,7 @@ async def test_a_start_in_doubt_is_reported_and_goes_out_once_it_is_known() -> N
 @pytest.mark.slow
 async def test_a_leg_whose_claim_is_in_doubt_goes_out_once_the_log_has_it() -> None:
     log = WatchedLog()
-    async with running_host(stdio("modern"), log=log, bounds=Bounds(store_seconds=0.2)) as at:
+    async with running_host(stdio("modern"), log=log, limits=HostLimits(store_seconds=0.2)) as at:
         call_id = await at.call("pair")
         await at.answer("Your age?", age=7)
         log.is_silent = True

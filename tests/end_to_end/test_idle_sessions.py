@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from session_server.host.bounds import Bounds
+from session_server.host.host_limits import HostLimits
 from session_server.log import Sync
 from session_server.log.opening import open_log
 from tests.ahp.actions import input_completed, input_requested
@@ -31,8 +31,8 @@ STAYING = ("--idle-seconds", "0", "--max-loaded-bytes", "0")
 async def filled(folder: Path) -> None:
     """A store with sessions of which some are open and none has a snapshot."""
     log = await open_log(sqlite_store(folder), sync=Sync.NORMAL)
-    bounds = Bounds(actions_per_second=0, loaded_bytes=0, idle_seconds=0)
-    async with hosting(log, bounds=bounds) as host:
+    limits = HostLimits(actions_per_second=0, loaded_bytes=0, idle_seconds=0)
+    async with hosting(log, limits=limits) as host:
         for first in range(0, SESSIONS, 100):
             ana = await joined(host, ANA, f"ana {first}")
             agent = await joined(host, AGENT, f"agent {first}")

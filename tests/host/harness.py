@@ -9,11 +9,11 @@ import msgspec
 
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
-from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.channels.messages import Message, Outbox
 from session_server.host.connection.protocol import Connection
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.host_limits import DEFAULT_LIMITS, HostLimits
 from session_server.host.takeover import Takeover
 from session_server.host.timers import CLOCK, Clock
 from session_server.log import Log
@@ -39,14 +39,14 @@ async def launched() -> None:
 async def hosting(
     log: Log | None = None,
     agents: dict[str, Agent] | None = None,
-    bounds: Bounds = DEFAULT_BOUNDS,
+    limits: HostLimits = DEFAULT_LIMITS,
     clock: Clock = CLOCK,
     *,
     is_shared: bool = False,
 ) -> AsyncIterator[Host]:
     known = installed_agents() if agents is None else agents
     infos = tuple(agent.info for agent in known.values())
-    host = Host(log or MemoryLog(), infos, bounds, clock, is_shared=is_shared)
+    host = Host(log or MemoryLog(), infos, limits, clock, is_shared=is_shared)
     takeover = Takeover(host, EffectRunner(host, AgentTurns(host, known)))
     await host.start()
     takeover.started()

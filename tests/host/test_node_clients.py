@@ -2,15 +2,15 @@
 
 import pytest
 
-from session_server.host.bounds import DEFAULT_BOUNDS
 from session_server.host.clients.active_clients import GRACE_SECONDS
 from session_server.host.host import Host
+from session_server.host.host_limits import DEFAULT_LIMITS
 from tests.ahp.actions import active_client_changed
 from tests.host.harness import SESSION, back_as, record_of, with_session
 from tests.host.manual_clock import ManualClock
 from tests.host.test_follower import two_nodes
 
-LEASE = DEFAULT_BOUNDS.node_lease_seconds
+LEASE = DEFAULT_LIMITS.node_lease_seconds
 ACTIVE = active_client_changed("laptop")
 
 

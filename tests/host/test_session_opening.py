@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from session_server.host.bounds import Bounds
 from session_server.host.host import Host
+from session_server.host.host_limits import HostLimits
 from session_server.log import Batch, Log, Refused, RefusedBecause
 from session_server.log.opening import open_log
 from session_server.schemas.limits import HELD_FRAMES, UNSETTLED_BYTES_PER_PRINCIPAL
@@ -169,7 +169,7 @@ async def test_who_may_not_see_a_session_learns_nothing_while_it_is_being_opened
 
 async def test_frames_that_wait_for_a_session_are_bounded_in_number_and_bytes() -> None:
     log = GatedLog()
-    async with hosting(log, bounds=Bounds(actions_per_second=0)) as host:
+    async with hosting(log, limits=HostLimits(actions_per_second=0)) as host:
         client = await met(host)
         client.ask(0, "createSession", SESSION, provider="people")
         for number in range(1, HELD_FRAMES + 1):

@@ -1,4 +1,4 @@
-"""Bounds on HTTP below the application: on heads, bodies, requests sent ahead, and time."""
+"""HostLimits on HTTP below the application: on heads, bodies, requests sent ahead, and time."""
 
 import asyncio
 import contextlib

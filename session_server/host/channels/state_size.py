@@ -1,4 +1,4 @@
-"""How large session states are, so that a session and all of them together stay within bounds.
+"""How large session states are, so that a session and all of them together stay within limits.
 
 The size is that of the whole record, public and private, as JSON. Measuring it means encoding it,
 so each entry only adds its own size to an estimate, from before it is written. When the estimate

@@ -167,7 +167,7 @@ class LoadedSessions:
     ) -> dict[Uri, str]:
         """Into new channels. Returns those that are damaged; tries for a while to read at all."""
         clock, backoff = self._host.clock, Backoff(*READ_AGAIN)
-        until = clock.monotonic() + self._host.bounds.store_seconds
+        until = clock.monotonic() + self._host.limits.store_seconds
 
         def channel_of(uri: Uri) -> SessionChannel:
             if uri not in read:

@@ -40,11 +40,11 @@ from session_server.mcp_client.connections.connection import (
     Logged,
     callbacks_for_one_request,
 )
-from session_server.mcp_client.connections.http_bounds import COMPRESSED, EVENT_BYTES, TOO_LARGE
 from session_server.mcp_client.connections.http_connections import (
     HttpConnection,
     HttpConnections,
 )
+from session_server.mcp_client.connections.response_limits import COMPRESSED, EVENT_BYTES, TOO_LARGE
 from session_server.mcp_client.failpoints import hit
 from session_server.mcp_client.failures import HttpResponseInfo
 from session_server.mcp_client.sdk import (

@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, get_default_environment, std
 from mcp.client.streamable_http import streamable_http_client
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.connections.http_bounds import EVENT_BYTES, LINES, BoundedHttp
+from session_server.mcp_client.connections.response_limits import EVENT_BYTES, LINES, BoundedHttp
 from session_server.mcp_client.failures import HttpResponseInfo
 from session_server.mcp_client.sdk import Streams
 from session_server.mcp_client.server_credentials import credentials_of

@@ -100,7 +100,7 @@ class Schedule:
             case ["turn"]:
                 await asyncio.sleep(0)
             case ["wait"]:
-                await self.clock.advance(self.host.bounds.store_seconds)
+                await self.clock.advance(self.host.limits.store_seconds)
             case ["release"]:
                 self.log.release()
             case ["close"]:
@@ -123,7 +123,7 @@ class Schedule:
         self.log.trouble.clear()
         for _ in range(3):
             self.log.release()
-            await self.clock.advance(self.host.bounds.store_seconds)
+            await self.clock.advance(self.host.limits.store_seconds)
 
 
 STEPS = st.lists(

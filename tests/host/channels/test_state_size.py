@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from session_server.host.bounds import Bounds
 from session_server.host.channels.state_size import MEASURED_EVERY_MS, StateMemory, StateSize
 from session_server.host.host import Host
+from session_server.host.host_limits import HostLimits
 from session_server.log import Log
 from session_server.log.opening import open_log
 from session_server.schemas.codec import encode
@@ -18,7 +18,7 @@ from tests.ahp.actions import answer_changed, input_completed, input_requested, 
 from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, with_session
 from tests.servers import sqlite_store
 
-SMALL = Bounds(session_bytes=100_000)
+SMALL = HostLimits(session_bytes=100_000)
 
 
 def draft(text: str, question: str = "q1", state: str = "draft") -> dict[str, Any]:
@@ -32,10 +32,10 @@ def asking(request_id: str = "r", message: str = "?") -> dict[str, Any]:
 
 @asynccontextmanager
 async def with_a_question(
-    bounds: Bounds = SMALL, log: Log | None = None
+    limits: HostLimits = SMALL, log: Log | None = None
 ) -> AsyncIterator[tuple[Host, Client, Client]]:
     """A host, an agent that has asked something, and somebody who may answer."""
-    async with hosting(log, bounds=bounds) as host:
+    async with hosting(log, limits=limits) as host:
         await with_session(host)
         agent, bo = (
             await joined(host, AGENT, "agent", SESSION),
@@ -92,15 +92,15 @@ async def test_the_bound_of_a_session_holds_after_a_restart(tmp_path: Path) -> N
     store = sqlite_store(tmp_path)
     async with with_a_question(log=await open_log(store)) as (_, _, bo):
         await fill(bo)
-    async with hosting(await open_log(store), bounds=SMALL) as host:
+    async with hosting(await open_log(store), limits=SMALL) as host:
         bo = await joined(host, BO, "bo", SESSION)
         refused = await bo.act(draft("x" * 40_000, "q3"))
         assert "This session is full" in refused["rejectionReason"]
 
 
 async def test_the_states_of_all_sessions_together_are_bounded() -> None:
-    bounds = Bounds(session_bytes=0, state_bytes=100_000)
-    async with with_a_question(bounds) as (host, agent, bo):
+    limits = HostLimits(session_bytes=0, state_bytes=100_000)
+    async with with_a_question(limits) as (host, agent, bo):
         ana = await joined(host)
         for number in range(3):
             await ana.call("createSession", f"ahp-session:/{number + 2}", provider="people")
@@ -120,16 +120,16 @@ async def test_the_states_of_all_sessions_together_are_bounded() -> None:
 async def test_estimates_that_are_too_high_do_not_keep_sessions_from_being_made(
     tmp_path: Path,
 ) -> None:
-    bounds = Bounds(state_bytes=100_000)
+    limits = HostLimits(state_bytes=100_000)
     store = sqlite_store(tmp_path)
-    async with with_a_question(bounds, await open_log(store)) as (host, _, bo):
+    async with with_a_question(limits, await open_log(store)) as (host, _, bo):
         for number in range(4):
             await bo.act(draft(str(number) * 30_000))
         assert host.states.is_full
         ana = await joined(host)
         assert await ana.call("createSession", "ahp-session:/2", provider="people") is None
         await bo.act(draft("z" * 30_000))
-    async with hosting(await open_log(store), bounds=bounds) as host:
+    async with hosting(await open_log(store), limits=limits) as host:
         assert not host.states.is_full
 
 

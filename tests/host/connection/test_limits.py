@@ -7,8 +7,7 @@ import httpx2
 import msgspec
 import pytest
 
-from session_server.app import bounds_of, create_app
-from session_server.host.bounds import Bounds
+from session_server.app import create_app, limits_of
 from session_server.host.clients.open_connections import Connections, TooManyConnectionsError
 from session_server.host.connection.rate_limit import (
     TIDY_AT,
@@ -19,6 +18,7 @@ from session_server.host.connection.rate_limit import (
     SharedBytes,
 )
 from session_server.host.host import Host
+from session_server.host.host_limits import HostLimits
 from session_server.http.dependencies import running
 from session_server.reducers.state import host_channels
 from session_server.schemas.errors import RateLimitError
@@ -71,7 +71,7 @@ from tests.host.harness import (
 )
 from tests.host.manual_clock import Hands, ManualClock
 
-SLOW = Bounds(actions_per_second=1)
+SLOW = HostLimits(actions_per_second=1)
 ROOM = "ahp-presence:/1"
 TITLE = title_changed("x")
 
@@ -88,7 +88,7 @@ def spend(client: Client) -> None:
 
 @pytest.mark.proves("design.limits.principal")
 async def test_a_client_that_sends_too_fast_is_refused_and_may_continue_later() -> None:
-    async with hosting(bounds=SLOW) as host:
+    async with hosting(limits=SLOW) as host:
         ana = await with_session(host)
         spend(ana)
         envelope = await ana.act(TITLE)
@@ -105,7 +105,7 @@ async def test_a_client_that_sends_too_fast_is_refused_and_may_continue_later() 
 
 
 async def test_a_persistent_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -> None:
-    async with hosting(bounds=SLOW) as host:
+    async with hosting(limits=SLOW) as host:
         ana, bo = await with_session(host), await joined(host, BO, "phone")
         spend(ana)
         for _ in range(REFUSALS_BEFORE_CLOSE - 100):
@@ -122,7 +122,7 @@ async def test_a_persistent_flood_ends_in_a_pause_for_its_principal_and_for_nobo
 
 
 async def test_an_operator_may_lift_the_limit() -> None:
-    async with hosting(bounds=Bounds(actions_per_second=0)) as host:
+    async with hosting(limits=HostLimits(actions_per_second=0)) as host:
         ana = await joined(host)
         for number in range(3 * ACTIONS_AT_ONCE):
             ana.ask(number, "ping")
@@ -131,7 +131,7 @@ async def test_an_operator_may_lift_the_limit() -> None:
 
 async def test_a_connection_and_its_principal_follow_the_clock_of_the_host() -> None:
     clock = ManualClock()
-    async with hosting(bounds=Bounds(actions_per_second=1), clock=clock) as host:
+    async with hosting(limits=HostLimits(actions_per_second=1), clock=clock) as host:
         ana = await joined(host)
         for number in range(ACTIONS_AT_ONCE + 1):
             ana.ask(number, "ping")
@@ -169,7 +169,7 @@ def test_a_large_message_counts_as_several() -> None:
 
 
 async def test_large_answers_are_charged_to_who_asked_for_them() -> None:
-    async with hosting(bounds=SLOW) as host:
+    async with hosting(limits=SLOW) as host:
         ana, allowance = await with_session(host), host.allowances.of(ANA.id)
         padding = "x" * (ANSWER_BYTES_PER_CREDIT // 40)
         for number in range(40):
@@ -222,7 +222,7 @@ def test_refusals_are_forgotten_after_a_while() -> None:
 
 @pytest.mark.proves("design.limits.principal")
 async def test_reconnecting_brings_no_new_credit() -> None:
-    async with hosting(bounds=SLOW) as host:
+    async with hosting(limits=SLOW) as host:
         ana = await with_session(host)
         spend(ana)
         ana.connection.closed()
@@ -269,7 +269,7 @@ def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() 
 
 
 async def test_opening_connections_is_rate_limited() -> None:
-    async with hosting(bounds=SLOW) as host:
+    async with hosting(limits=SLOW) as host:
         allowance = host.allowances.of(ANA.id)
         assert allowance.credit == ACTIONS_AT_ONCE
         host.connections.check(ANA)
@@ -282,7 +282,7 @@ async def test_opening_connections_is_rate_limited() -> None:
 
 
 async def test_control_frames_are_charged_like_messages() -> None:
-    async with hosting(bounds=SLOW) as host:
+    async with hosting(limits=SLOW) as host:
         ana = await with_session(host)
         assert ana.connection.charge(1, 125)
         spend(ana)
@@ -305,7 +305,7 @@ def test_principals_at_rest_are_forgotten_and_floods_are_not() -> None:
 
 
 def test_an_operator_who_says_nothing_gets_the_limits() -> None:
-    bounds = (
+    limits = (
         ACTIONS_PER_SECOND,
         CONNECTIONS_PER_PRINCIPAL,
         SESSIONS_PER_HOST,
@@ -316,7 +316,7 @@ def test_an_operator_who_says_nothing_gets_the_limits() -> None:
         STORE_SECONDS,
         NODE_LEASE_SECONDS,
     )
-    assert Bounds() == bounds == bounds_of(Settings())
+    assert HostLimits() == limits == limits_of(Settings())
 
 
 # What is under way
@@ -349,7 +349,7 @@ async def test_every_answer_is_counted_once() -> None:
 
 @pytest.mark.slow
 async def test_actions_that_wait_to_be_written_are_bounded() -> None:
-    async with hosting(bounds=Bounds(actions_per_second=0)) as host:
+    async with hosting(limits=HostLimits(actions_per_second=0)) as host:
         ana = await with_session(host)
         for _ in range(ACTIONS_UNSETTLED + 1):
             ana.received.clear()
@@ -362,7 +362,7 @@ async def test_actions_that_wait_to_be_written_are_bounded() -> None:
 
 
 async def test_bytes_that_wait_to_be_written_are_bounded_per_principal() -> None:
-    async with hosting(bounds=Bounds(actions_per_second=0)) as host:
+    async with hosting(limits=HostLimits(actions_per_second=0)) as host:
         ana, held = await with_session(host), host.allowances.of(ANA.id).unsettled
         padding = "x" * 1_000_000
         refusals = 0
@@ -401,7 +401,7 @@ def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
 
 
 async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
-    async with hosting(bounds=Bounds(actions_per_second=0)) as host:
+    async with hosting(limits=HostLimits(actions_per_second=0)) as host:
         ana, held = await joined(host), host.allowances.of(ANA.id).unsettled
         tools = [{"name": "t", "description": "x" * 1_000_000}]
         wanted = {"provider": "people", "activeClient": {"clientId": "laptop", "tools": tools}}
@@ -449,7 +449,7 @@ async def test_subscriptions_are_bounded_and_presence_channels_count_too() -> No
 
 
 async def test_the_sessions_of_a_host_are_bounded() -> None:
-    async with hosting(bounds=Bounds(sessions=2)) as host:
+    async with hosting(limits=HostLimits(sessions=2)) as host:
         ana = await with_session(host)
         assert await ana.call("createSession", "ahp-session:/2", provider="people") is None
         refused = await ana.call("createSession", "ahp-session:/3", provider="people")
@@ -476,7 +476,7 @@ async def test_what_a_new_session_tells_everyone_is_bounded(chosen: dict[str, An
 
 
 async def test_the_connections_of_a_principal_are_bounded() -> None:
-    async with hosting(bounds=Bounds(connections_per_principal=2)) as host:
+    async with hosting(limits=HostLimits(connections_per_principal=2)) as host:
         clients = [Client(host, ANA) for _ in range(3)]
         assert [client.closed and client.closed[0] for client in clients] == [None, None, 4002]
         with pytest.raises(TooManyConnectionsError, match="close some and try again"):

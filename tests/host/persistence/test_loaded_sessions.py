@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from session_server.host.async_api import StateWaiters
-from session_server.host.bounds import Bounds
 from session_server.host.channels.changes import ActionChange
 from session_server.host.host import Host
+from session_server.host.host_limits import HostLimits
 from session_server.host.persistence.loaded_sessions import SWEEP_SECONDS
 from session_server.host.recordings import exported, played, replayed
 from session_server.log import Entry, StoredSnapshot
@@ -235,8 +235,8 @@ async def test_a_session_that_is_disposed_of_while_it_is_read_is_gone() -> None:
 
 async def test_a_log_that_cannot_be_read_is_tried_again_and_then_an_error() -> None:
     log = ReadLog()
-    bounds = Bounds(store_seconds=0.2)
-    async with hosting(log, bounds=bounds) as host:
+    limits = HostLimits(store_seconds=0.2)
+    async with hosting(log, limits=limits) as host:
         await left_alone(host, await with_session(host))
         ana = await joined(host, ANA, "desk")
         log.failures = 1
@@ -361,8 +361,8 @@ async def test_a_session_leaves_memory_after_a_while_and_its_history_is_trimmed(
 
 async def test_beyond_the_bound_those_that_were_idle_for_longest_leave_first() -> None:
     clock = ManualClock()
-    bounds = Bounds(loaded_bytes=250_000, idle_seconds=0)
-    async with hosting(bounds=bounds, clock=clock) as host:
+    limits = HostLimits(loaded_bytes=250_000, idle_seconds=0)
+    async with hosting(limits=limits, clock=clock) as host:
         ana = await joined(host)
         uris = [f"ahp-session:/{number}" for number in range(4)]
         for number, uri in enumerate(uris):

@@ -9,9 +9,9 @@ import pytest
 
 from session_server.host import lifecycle
 from session_server.host.async_api import perform
-from session_server.host.bounds import Bounds
 from session_server.host.channels import channel
 from session_server.host.host import Host
+from session_server.host.host_limits import HostLimits
 from session_server.host.persistence import log_status
 from session_server.log import (
     Batch,
@@ -44,7 +44,7 @@ from tests.waiting import until
 OTHER = "ahp-session:/2"
 BROKEN = Refused(RefusedBecause.BROKEN, "The log could not be written: disk I/O error.")
 FULL = Refused(RefusedBecause.FULL, "There is no space left for the log.")
-SHORT = Bounds(store_seconds=0.05)
+SHORT = HostLimits(store_seconds=0.05)
 """Waits that are meant to be over; how long they last decides nothing."""
 
 
@@ -150,7 +150,7 @@ async def back(host: Host, log: FailingLog) -> None:
 
 @asynccontextmanager
 async def two_sessions(log: FailingLog) -> AsyncIterator[tuple[Host, Client]]:
-    async with hosting(log, bounds=SHORT) as host:
+    async with hosting(log, limits=SHORT) as host:
         ana = await with_session(host)
         assert await ana.call("createSession", OTHER, provider="people") is None
         assert "rejectionReason" not in await ana.act(title_changed("before"))

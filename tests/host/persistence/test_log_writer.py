@@ -200,7 +200,7 @@ async def test_a_node_that_shares_its_log_goes_on_when_the_log_answers_again() -
         ana = await with_session(host)
         log.trouble = ["hold"]
         doubted = ana.dispatch(title_changed("one"))
-        await clock.advance(host.bounds.store_seconds)
+        await clock.advance(host.limits.store_seconds)
         assert "rejectionReason" in await ana.echo(doubted)
         log.release()
         session = host.sessions[SESSION]

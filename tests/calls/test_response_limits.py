@@ -14,7 +14,7 @@ import pytest
 
 from session_server.calls.replies import NOT_MCP
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.connections.http_bounds import COMPRESSED, LINES, TOO_LARGE
+from session_server.mcp_client.connections.response_limits import COMPRESSED, LINES, TOO_LARGE
 from session_server.schemas.limits import RESULT_BYTES
 from session_server.schemas.record import FailureKind
 from tests.calls.running_host import http, running_host

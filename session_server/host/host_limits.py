@@ -15,7 +15,7 @@ from session_server.schemas.limits import (
 )
 
 
-class Bounds(NamedTuple):
+class HostLimits(NamedTuple):
     """What an operator may set. 0 is without limit; the last two are more than 0."""
 
     actions_per_second: int = ACTIONS_PER_SECOND
@@ -29,4 +29,4 @@ class Bounds(NamedTuple):
     node_lease_seconds: float = NODE_LEASE_SECONDS
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_LIMITS = HostLimits()
