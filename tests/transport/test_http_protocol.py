@@ -1,4 +1,4 @@
-"""HostLimits on HTTP below the application: on heads, bodies, requests sent ahead, and time."""
+"""Limits on HTTP below the application: on heads, bodies, requests sent ahead, and time."""
 
 import asyncio
 import contextlib
