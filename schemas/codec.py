@@ -77,12 +77,13 @@ class Decoder(Generic[T]):
         except msgspec.ValidationError as error:
             return self._despite(_explained(raw, error), raw)
         except (msgspec.DecodeError, UnicodeError) as error:
-            is_half = _without_lone_surrogates(raw) != raw  # msgspec says "truncated"
-            return self._despite(MalformedError(LONE_SURROGATE if is_half else str(error)), raw)
+            return self._despite(MalformedError(str(error)), raw)
         return decoded
 
-    def _despite(self, error: DecodingError, _raw: bytes) -> T:
+    def _despite(self, error: DecodingError, raw: bytes) -> T:
         """What can still be made of it; here, nothing."""
+        if isinstance(error, MalformedError) and _without_lone_surrogates(raw) != raw:
+            raise MalformedError(LONE_SURROGATE)  # msgspec says that the data was truncated
         raise error from None
 
 

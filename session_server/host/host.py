@@ -192,7 +192,7 @@ class Host:
                 self.write(channel, readiness)
 
     async def load_all(self, channels: Collection[Uri] | None = None) -> None:
-        """Folds what the log holds, of these channels or of all, and writes nothing.
+        """Reads what the log holds, of these channels or of all, and writes nothing.
 
         Damaged sessions are set aside with the reason: `unreadable`. Nobody can write to them.
         """
@@ -200,7 +200,7 @@ class Host:
         if channels is None:
             await replay.everything()
         else:
-            await replay.replay_channels(dict.fromkeys(channels, 0))
+            await replay.channels(dict.fromkeys(channels, 0))
         self._replayed(replay)
 
     async def _load_what_is_needed(self) -> None:

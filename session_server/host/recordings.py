@@ -96,7 +96,7 @@ class History(NamedTuple):
 
 
 async def _history(host: Host, uri: Uri) -> History:
-    """Everything that the log holds of a session; of a damaged one, as far as it can be folded."""
+    """Everything that the log holds of a session; of a damaged one, what can be replayed."""
     stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES + 1, channels=(uri,))
     if len(stored) > CASSETTE_ENTRIES:
         reason = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a recording."
@@ -161,7 +161,7 @@ def _lines(uri: Uri, history: History) -> Iterator[bytes]:
     """A recording has no secrets any more, and a digest must not be digested again."""
     yield _written(Header(version=VERSION, session=uri))
     opening = history.entries[0].action
-    assert isinstance(opening, SessionOpened)  # everything else is folded over it
+    assert isinstance(opening, SessionOpened)  # everything else is replayed over it
     is_plain = is_recording(opening.record)
     calls: dict[str, Call] = {}
     for logged in history.entries:

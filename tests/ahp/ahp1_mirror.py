@@ -85,7 +85,7 @@ class Ahp1Copy:
         self.position = shown.from_seq
         self._reduce: Callable[[Any, Any], Any] = reducer_of(shown.resource)
 
-    def fold(self, envelope: Envelope) -> None:
+    def apply(self, envelope: Envelope) -> None:
         self.position = envelope.server_seq
         self.stretch.seqs.append(envelope.server_seq)
         self.state = self._reduce(self.state, envelope.action)

@@ -38,7 +38,7 @@ class Ahp1Oracle:
     def _follow_root(self, record: Any) -> None:
         entries = [
             Committed(seq, logged.action, logged.stamp.at, logged.stamp.by, logged.origin)  # type: ignore[arg-type]
-            for seq, logged in self._log.folded(ROOT_CHANNEL)
+            for seq, logged in self._log.replayed(ROOT_CHANNEL)
         ]
         self._place(ROOT_CHANNEL, ROOT_CHANNEL, root_state(record), root_envelopes(entries))
 
@@ -52,7 +52,7 @@ class Ahp1Oracle:
     def _expanded(self, uri: Uri) -> Iterable[Any]:
         """A URI can be used again; what was told of the one before it keeps its numbers."""
         _, before = self._log.starts.get(uri, (0, None))
-        for seq, logged in self._log.folded(uri):
+        for seq, logged in self._log.replayed(uri):
             action, stamp = logged.action, logged.stamp
             if isinstance(action, SessionOpened):
                 before = None

@@ -135,7 +135,7 @@ class Copy:
         self.stretch = Stretch(shown.resource, shown.from_seq)
         self.position = shown.from_seq
 
-    def fold(self, envelope: ActionEnvelope) -> None:
+    def apply(self, envelope: ActionEnvelope) -> None:
         self.position = envelope.server_seq
         self.stretch.seqs.append(envelope.server_seq)
         if isinstance(self.state, SessionState):
@@ -244,7 +244,7 @@ class Mirror:
     # Frames in
 
     def take(self, text: bytes) -> Frame | None:
-        """Folds what came; returns what is to be said to it, if anything."""
+        """Applies what came; returns what is to be said to it, if anything."""
         match self.understood(text):
             case Rejection() as rejection:
                 self._rejected(rejection)
@@ -271,13 +271,13 @@ class Mirror:
             return  # unsubscribed, and this was under way already
         if seq <= copy.position:
             self.faults.append(f"{seq} came although {copy.position} was known")
-        self._fold(copy, envelope)
+        self._apply(copy, envelope)
 
-    def _fold(self, copy: Any, envelope: Any) -> None:
+    def _apply(self, copy: Any, envelope: Any) -> None:
         known = self.seen.setdefault(envelope.server_seq, envelope)
         if known is not envelope and known != envelope:
             self.faults.append(f"{envelope.server_seq} was first {known} and then {envelope}")
-        copy.fold(envelope)
+        copy.apply(envelope)
 
     def _note_own(self, envelope: Any) -> None:
         if envelope.origin is not None and envelope.origin.client_id == self.client_id:
@@ -355,7 +355,7 @@ class Mirror:
             if copy is None:
                 self.faults.append(f"{envelope.channel} was replayed without being asked for")
             elif envelope.server_seq > copy.position:
-                self._fold(copy, envelope)
+                self._apply(copy, envelope)
             elif not self._is_careful:
                 self.faults.append(f"{envelope.server_seq} was replayed although it was known")
         self.last_seen = self._reached = last

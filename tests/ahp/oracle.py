@@ -1,4 +1,4 @@
-"""The oracle: what a log folds into, and whether every mirror and the host agree with it."""
+"""The oracle: what a log is replayed into, and whether every mirror and the host agree with it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def expect(holds: bool, reason: str) -> None:
 
 
 class LogOracle:
-    """A log's entries, folded. Where some were trimmed, a stored snapshot is the beginning."""
+    """A log's entries, replayed. Where some were trimmed, a stored snapshot is the beginning."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class LogOracle:
             channel = self.entries[seq].channel
             self._place(channel, seq, logged)
             if seq > self.start(channel):
-                self._fold(channel, logged)
+                self._apply(channel, logged)
 
     @classmethod
     async def of(cls, log: Log) -> "LogOracle":
@@ -71,7 +71,7 @@ class LogOracle:
         if isinstance(logged.action, SessionOpened):
             self.openings[channel] = seq
 
-    def _fold(self, channel: Uri, logged: Logged) -> None:
+    def _apply(self, channel: Uri, logged: Logged) -> None:
         kind = KINDS.get(channel, SESSION)
         known = self.records.get(channel, kind.empty)
         if isinstance(logged.action, SessionOpened):
@@ -79,10 +79,10 @@ class LogOracle:
         self.records[channel] = kind.reduce(known, logged.action, logged.stamp.at)
 
     def start(self, channel: Uri) -> Seq:
-        """The entries after this one are folded."""
+        """The entries after this one are replayed."""
         return self.starts.get(channel, (0, None))[0]
 
-    def folded(self, channel: Uri) -> Iterator[tuple[Seq, Logged]]:
+    def replayed(self, channel: Uri) -> Iterator[tuple[Seq, Logged]]:
         for seq in self._seqs.get(channel, ()):
             if seq > self.start(channel):
                 yield seq, self.logged[seq]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from session_server.host.async_api import perform
+from session_server.host.timers import Clock
 from session_server.schemas.ahp.actions import TurnCancelled
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.http import CallState
@@ -52,14 +53,18 @@ async def test_a_call_to_a_server_that_is_no_longer_configured_fails_with_a_reas
         assert at.listed() == {"zoo": "stopped"}
 
 
+class MinuteLater(Clock):
+    def now(self) -> int:
+        return super().now() + 60_000
+
+
 @pytest.mark.slow
 async def test_a_deadline_that_passed_while_the_host_was_away_is_a_timeout(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
-    async with running_host(stdio("modern", "--key", KEY, answerWithin=1.5), store) as at:
+    async with running_host(stdio("modern", "--key", KEY, answerWithin=60), store) as at:
         call_id = await at.call("survey")
         await at.asked("Which city?")
-    await asyncio.sleep(1.5)  # that the time passes is what this is about
-    async with running_host(stdio("modern", "--key", KEY), store) as at:
+    async with running_host(stdio("modern", "--key", KEY), store, clock=MinuteLater()) as at:
         assert await at.text(call_id) == "cancel"
         (outcome,) = at.record.private.outcomes
         assert outcome.via is Provenance.TIMEOUT

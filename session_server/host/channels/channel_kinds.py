@@ -1,4 +1,4 @@
-"""The kinds of channels: how each folds its entries, and what clients may see of it."""
+"""The kinds of channels: how each reduces its entries, and what clients may see of it."""
 
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar

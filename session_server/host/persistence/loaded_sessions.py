@@ -151,16 +151,16 @@ class LoadedSessions:
                 self._failures[uri] = failure
                 channel.not_loaded(failure.reason)
             elif self._host.sessions.get(uri) is channel:  # or it was disposed of
-                folded = read.get(uri)
-                if folded is not None and folded.committed is not None and uri not in unreadable:
+                back = read.get(uri)
+                if back is not None and back.committed is not None and uri not in unreadable:
                     self._came_back(channel, read.pop(uri))
                 elif channel.is_closed:
                     continue  # it is being disposed of, and the log has forgotten it already
                 else:
                     self._host.set_aside(channel, unreadable.get(uri, "it is not in the log"))
             self._call_waiting(uri)
-        for folded in read.values():
-            folded.forget()
+        for unused in read.values():
+            unused.forget()
 
     async def _replayed(
         self, wanted: dict[Uri, SessionChannel], read: dict[Uri, SessionChannel]
@@ -177,7 +177,7 @@ class LoadedSessions:
         while True:
             replay = Replay(self._host.log, channel_of)
             try:
-                await replay.replay_channels({uri: one.last_seq for uri, one in wanted.items()})
+                await replay.channels({uri: one.last_seq for uri, one in wanted.items()})
             except LogError:
                 for channel in read.values():
                     channel.forget()

@@ -20,10 +20,10 @@ MISSING = "its snapshot is missing"
 
 
 class Replay:
-    """Folds what the log holds into the channels that `channel_of` returns.
+    """Replays what the log holds into the channels that `channel_of` returns.
 
-    `unreadable` are the channels that cannot be read, each with the reason. What was folded of them
-    before the damage is not to be used.
+    `unreadable` are the channels that cannot be read, each with the reason. What was replayed
+    of them before the damage is not to be used.
     """
 
     def __init__(self, log: Log, channel_of: Callable[[Uri], Channel[Any]]) -> None:
@@ -31,7 +31,7 @@ class Replay:
         self._log = log
         self._channel_of = channel_of
 
-    async def replay_channels(self, channels: Mapping[Uri, Seq]) -> None:
+    async def channels(self, channels: Mapping[Uri, Seq]) -> None:
         """All that the log holds of these channels; each with a seq that its snapshot covers."""
         entries: list[Entry] = []
         after, names = min(channels.values(), default=0), tuple(channels)
@@ -40,7 +40,7 @@ class Replay:
             after = piece[-1].seq
         restored = await self._restore(names)
         await self._read_whole(set(channels) - restored.keys())
-        self._fold(entries)
+        self._apply(entries)
 
     async def everything(self, outlined: Mapping[Uri, Seq] | None = None) -> set[Uri]:
         """All that the log holds, but for the `outlined` channels with nothing after the snapshot.
@@ -57,13 +57,13 @@ class Replay:
         after = 0
         while entries := await self._log.read_uncovered(after=after, limit=READ_AT_ONCE):
             await self._read_after_all(known, {entry.channel for entry in entries})
-            self._fold(entries)
+            self._apply(entries)
             after = entries[-1].seq
         before = restored | known
         now = await self._snapshot_seqs()
         newer = {uri: seq for uri, seq in before.items() if now.get(uri, seq) > seq}
         await self._read_after_all(known, newer.keys() & known.keys())
-        await self.replay_channels({uri: newer[uri] for uri in newer.keys() & restored.keys()})
+        await self.channels({uri: newer[uri] for uri in newer.keys() & restored.keys()})
         return set(known)
 
     async def _snapshot_seqs(self) -> dict[Uri, Seq]:
@@ -72,7 +72,7 @@ class Replay:
     async def _read_after_all(self, known: dict[Uri, Seq], changed: Collection[Uri]) -> None:
         needed = {uri: known.pop(uri) for uri in changed if uri in known}
         if needed:
-            await self.replay_channels(needed)
+            await self.channels(needed)
 
     async def _read_whole(self, channels: Collection[Uri]) -> None:
         """The channels without an intact snapshot of which no entry was trimmed."""
@@ -108,10 +108,10 @@ class Replay:
     async def _replay(self, read: Callable[..., Awaitable[Sequence[Entry]]]) -> None:
         after = 0
         while entries := await read(after=after, limit=READ_AT_ONCE):
-            self._fold(entries)
+            self._apply(entries)
             after = entries[-1].seq
 
-    def _fold(self, entries: Sequence[Entry]) -> None:
+    def _apply(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if entry.channel not in self.unreadable:
                 channel = self._channel_of(entry.channel)
