@@ -25,11 +25,11 @@ from session_server.schemas.log_entries import (
 )
 
 
-def fold_root(state: RootState | None, action: Any, _at: int) -> RootState:
+def reduce_root_channel(state: RootState | None, action: Any, _at: int) -> RootState:
     return reduce_root(state or RootState(agents=()), action)
 
 
-def fold_clients(known: KnownClients | None, action: ClientSeen, at: int) -> KnownClients:
+def reduce_clients(known: KnownClients | None, action: ClientSeen, at: int) -> KnownClients:
     seen = KnownClient(
         principal_id=action.principal_id,
         version=action.version,
@@ -59,7 +59,7 @@ def _forget_clients(clients: dict[str, KnownClient], principal_id: str, at: int)
         del clients[next(iter(clients))]
 
 
-def fold_tokens(
+def reduce_tokens(
     issued: IssuedTokens | None, action: TokenIssued | TokenRevoked, at: int
 ) -> IssuedTokens:
     tokens = {} if issued is None else issued.tokens

@@ -23,7 +23,7 @@ from tests.ahp.actions import (
 )
 from tests.ahp.client import ROOT, SESSION
 from tests.effort import PATIENCE
-from tests.host.harness import AGENT, hosting, joined, with_session
+from tests.host.harness import AGENT, Client, hosting, joined, with_session
 
 OTHER = "ahp-session:/2"
 
@@ -121,16 +121,22 @@ async def test_a_refusal_names_no_position_beyond_what_was_delivered_before_it()
         assert first < second < third
 
 
+async def asked_on_both(one: Host, other: Host) -> tuple[Client, Client]:
+    """Somebody at each node, and a question that both have."""
+    here = await with_session(one)
+    await until(lambda: SESSION in other.sessions)
+    there = await joined(other, client_id="phone")
+    await there.call("subscribe", SESSION)
+    agent = await joined(one, AGENT, "agent", SESSION)
+    await agent.act(input_requested("r", text_question()))
+    await until(lambda: not other.follower.is_behind)
+    return here, there
+
+
 @pytest.mark.proves("design.nodes.one-winner")
 async def test_what_was_judged_on_an_older_state_is_judged_again() -> None:
     async with two_nodes() as (one, other):
-        here = await with_session(one)
-        await until(lambda: SESSION in other.sessions)
-        there = await joined(other, client_id="phone")
-        await there.call("subscribe", SESSION)
-        agent = await joined(one, AGENT, "agent", SESSION)
-        await agent.act(input_requested("r", text_question()))
-        await until(lambda: not other.follower.is_behind)
+        here, there = await asked_on_both(one, other)
         seqs = [client.dispatch(input_completed("r", q="x")) for client in (here, there)]
         echoes = [await c.echo(s) for c, s in zip((here, there), seqs, strict=True)]
         assert sorted("rejectionReason" in echo for echo in echoes) == [False, True]
@@ -207,13 +213,7 @@ async def test_a_node_that_fell_behind_what_the_log_keeps_says_so(
 
 async def test_drafts_of_both_nodes_are_in_the_same_order_on_both() -> None:
     async with two_nodes() as (one, other):
-        here = await with_session(one)
-        await until(lambda: SESSION in other.sessions)
-        there = await joined(other, client_id="phone")
-        await there.call("subscribe", SESSION)
-        agent = await joined(one, AGENT, "agent", SESSION)
-        await agent.act(input_requested("r", text_question()))
-        await until(lambda: not other.follower.is_behind)
+        here, there = await asked_on_both(one, other)
         begun = one.log.last_seq
         for number in range(50):
             here.dispatch(answer_changed(f"here {number}"))

@@ -4,9 +4,9 @@ import pytest
 
 from session_server.reducers.state.host_channels import (
     PRIVATE_ACTIONS,
-    fold_clients,
-    fold_root,
-    fold_tokens,
+    reduce_clients,
+    reduce_root_channel,
+    reduce_tokens,
 )
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp.actions import RootActiveSessionsChanged, TitleChanged
@@ -51,52 +51,52 @@ def test_a_session_begins_with_its_opening() -> None:
 
 
 def test_the_root_begins_without_agents() -> None:
-    state = fold_root(None, RootActiveSessionsChanged(active_sessions=2), 1)
+    state = reduce_root_channel(None, RootActiveSessionsChanged(active_sessions=2), 1)
     assert (state.agents, state.active_sessions) == ((), 2)
 
 
 def test_a_session_that_another_node_disposed_of_does_not_change_the_root() -> None:
-    state = fold_root(None, RootActiveSessionsChanged(active_sessions=2), 1)
+    state = reduce_root_channel(None, RootActiveSessionsChanged(active_sessions=2), 1)
     gone = SessionDisposed(session="ahp-session:/a", last_seq=7)
-    assert fold_root(state, gone, 2) is state
+    assert reduce_root_channel(state, gone, 2) is state
     assert type(gone) in PRIVATE_ACTIONS
 
 
 def test_a_client_is_remembered_from_when_it_was_last_seen() -> None:
-    known = fold_clients(None, seen("laptop"), 1)
-    known = fold_clients(known, seen("phone"), 2)
-    known = fold_clients(known, seen("laptop"), 3)
+    known = reduce_clients(None, seen("laptop"), 1)
+    known = reduce_clients(known, seen("phone"), 2)
+    known = reduce_clients(known, seen("laptop"), 3)
     assert [(name, client.seen_at) for name, client in known.clients.items()] == [
         ("phone", 2),
         ("laptop", 3),
     ]
-    later = fold_clients(known, seen("tablet"), 3 + CLIENT_LIFETIME_MS)
+    later = reduce_clients(known, seen("tablet"), 3 + CLIENT_LIFETIME_MS)
     assert list(later.clients) == ["laptop", "tablet"]
 
 
 def test_somebody_with_too_many_clients_loses_an_own_one() -> None:
-    known = fold_clients(None, seen("theirs", "bo"), 0)
+    known = reduce_clients(None, seen("theirs", "bo"), 0)
     for number in range(CLIENTS_PER_PRINCIPAL + 1):
-        known = fold_clients(known, seen(str(number)), 1)
+        known = reduce_clients(known, seen(str(number)), 1)
     assert "theirs" in known.clients
     assert "0" not in known.clients
     assert len(known.clients) == CLIENTS_PER_PRINCIPAL + 1
 
 
 def test_beyond_the_number_that_is_kept_the_oldest_client_goes() -> None:
-    one = fold_clients(None, seen("0", "p0"), 1).clients["0"]
+    one = reduce_clients(None, seen("0", "p0"), 1).clients["0"]
     full = KnownClients(clients={str(number): one for number in range(CLIENTS_KEPT)})
-    known = fold_clients(full, seen("new", "bo"), 1)
+    known = reduce_clients(full, seen("new", "bo"), 1)
     assert len(known.clients) == CLIENTS_KEPT
     assert "0" not in known.clients
 
 
 def test_tokens_are_kept_until_they_are_revoked_or_expire() -> None:
-    tokens = fold_tokens(None, issued("a"), 1)
-    tokens = fold_tokens(tokens, issued("b", expires_at=5), 2)
+    tokens = reduce_tokens(None, issued("a"), 1)
+    tokens = reduce_tokens(tokens, issued("b", expires_at=5), 2)
     assert set(tokens.tokens) == {"a", "b"}
-    assert set(fold_tokens(tokens, TokenRevoked(token_id="a"), 3).tokens) == {"b"}
-    assert set(fold_tokens(tokens, issued("c"), 5).tokens) == {"a", "c"}
+    assert set(reduce_tokens(tokens, TokenRevoked(token_id="a"), 3).tokens) == {"b"}
+    assert set(reduce_tokens(tokens, issued("c"), 5).tokens) == {"a", "c"}
 
 
 def test_only_actions_of_the_protocol_are_public() -> None:

@@ -9,9 +9,9 @@ from session_server.host.channels.ahp1_views import ROOT_PROJECTION, SESSION_PRO
 from session_server.reducers.outlines import is_at_rest, outline_of
 from session_server.reducers.rules.full_session import makes_room
 from session_server.reducers.state.host_channels import (
-    fold_clients,
-    fold_root,
-    fold_tokens,
+    reduce_clients,
+    reduce_root_channel,
+    reduce_tokens,
 )
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp.session import RootState
@@ -56,21 +56,21 @@ SESSION: Kind[SessionRecord] = Kind(
 )
 ROOT: Kind[RootState] = Kind(
     empty=RootState(agents=()),
-    reduce=fold_root,
+    reduce=reduce_root_channel,
     decode=decode_root_state,
     shown=encode,
     ahp1=ROOT_PROJECTION,
 )
 CLIENTS: Kind[KnownClients] = Kind(
     empty=KnownClients(),
-    reduce=fold_clients,
+    reduce=reduce_clients,
     decode=decode_known_clients,
     shown=encode,
     is_watched=False,
 )
 TOKENS: Kind[IssuedTokens] = Kind(
     empty=IssuedTokens(),
-    reduce=fold_tokens,
+    reduce=reduce_tokens,
     decode=decode_issued_tokens,
     shown=encode,
     is_watched=False,
